@@ -1,0 +1,1 @@
+"""Fill the holes in a tensor."""

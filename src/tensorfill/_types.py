@@ -1,0 +1,17 @@
+"""The array types that signatures name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+"""An array of float64 or float32."""
+
+Integers = NDArray[np.integer[Any]]
+"""An array of whole numbers, of any width."""
+
+Booleans = NDArray[np.bool_]
+"""An array of truth values."""

@@ -1,0 +1,1 @@
+"""The mathematics under the methods; it knows nothing of them."""

@@ -1,0 +1,77 @@
+"""Products with a component folded along one mode and unfolded along another (Proposition 1), for any order.
+
+Let the component be ``fold_j(U V^T)``, with the singular values in `U`, and the unfolding that of mode i. Leave
+both modes out of the shape: what remains, the `rest`, is laid out in the same order inside the rows of V and
+inside the columns of ``unfold_i``. So V is read as (before i, i, after i, rank) and a block B of columns of
+``unfold_i`` as (before j, j, after j, block), each a view of the array as it stands. One ``matmul`` takes i out of V
+(or j out of B); what is left, (rest, rank, block), is small and may be transposed freely; a second ``matmul`` puts j
+in (or contracts with V). Nothing of the size of V is copied. Cost: (N_i + N_j) * rank * block multiplications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._types import Floats
+from .component import Component, WeightedComponent
+from .unfolding import Shape, around
+
+
+def left_product(component: Component, weight: float, shape: Shape, mode: int, a: Floats) -> Floats:
+    """Return ``unfold_i(weight * component)^T @ a`` for i = `mode`, of shape (N_i, block); equation (mulv1)."""
+    u, v = component.u * (weight * component.s), component.v
+    if component.mode == mode:
+        product: Floats = v @ (u.T @ a)
+        return product
+    rank, block = component.rank, a.shape[1]
+    before_i, after_i = around(shape, mode, without=component.mode)
+    before_j, after_j = around(shape, component.mode, without=mode)
+    small = a.T @ v.reshape(before_i, shape[mode], after_i * rank)
+    small = small.reshape(before_i, block, after_i, rank).transpose(0, 2, 3, 1)
+    small = small.reshape(before_j, after_j, rank, block).transpose(0, 2, 1, 3)
+    product = u @ small.reshape(before_j, rank, after_j * block)
+    return product.reshape(-1, block)
+
+
+def right_product(component: Component, weight: float, shape: Shape, mode: int, b: Floats) -> Floats:
+    """Return ``unfold_i(weight * component) @ b`` for i = `mode`, of shape (I_i, block); equation (mulv2)."""
+    u, v = component.u * (weight * component.s), component.v
+    if component.mode == mode:
+        product: Floats = u @ (v.T @ b)
+        return product
+    rank, block = component.rank, b.shape[1]
+    before_i, after_i = around(shape, mode, without=component.mode)
+    before_j, after_j = around(shape, component.mode, without=mode)
+    small = u.T @ b.reshape(before_j, shape[component.mode], after_j * block)
+    small = small.reshape(before_j, rank, after_j, block).transpose(0, 2, 1, 3)
+    small = small.reshape(before_i, after_i * rank, block)
+    product = v.reshape(before_i, shape[mode], after_i * rank) @ small
+    total: Floats = product.sum(axis=0)
+    return total
+
+
+def inner_product(first: Component, second: Component, shape: Shape) -> float:
+    """Return the inner product of two components as tensors, neither of them made dense."""
+    if first is second:
+        return float(np.vdot(first.s, first.s))
+    if min(first.rank, second.rank) == 0:
+        return 0.0
+    product = left_product(second, 1.0, shape, first.mode, first.u * first.s)
+    return float(np.vdot(first.v, product))
+
+
+def inner_product_of_sums(
+    first: Sequence[WeightedComponent], second: Sequence[WeightedComponent], shape: Shape
+) -> float:
+    """Return the inner product of two sums of components; that of a sum with itself costs half."""
+    known: dict[frozenset[int], float] = {}
+    total = 0.0
+    for a, x in first:
+        for b, y in second:
+            pair = frozenset((id(x), id(y)))
+            if pair not in known:
+                known[pair] = inner_product(x, y, shape)
+            total += a * b * known[pair]
+    return total

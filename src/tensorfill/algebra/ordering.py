@@ -1,0 +1,104 @@
+"""The order of entries: sorting coordinates in C order, merging repeats, numbering groups.
+
+Every key is an int64 that cannot overflow, whatever the shape.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import in_words
+from .._types import Booleans, Floats, Integers
+
+TOO_FAR = 2**63
+"""The first number that int64 cannot hold."""
+
+
+def sort_keys(coords: Integers, shape: tuple[int, ...]) -> list[NDArray[np.int64]]:
+    """Return int64 keys, the weightiest first, that order rows as C order does.
+
+    There is one key, the flat position, unless that could pass 2**63; then several share the modes.
+    """
+    keys: list[NDArray[np.int64]] = []
+    span = TOO_FAR
+    for column, size in zip(coords.T, shape, strict=True):
+        if span * size < TOO_FAR:
+            keys[-1] *= size
+            keys[-1] += column
+            span *= size
+        else:
+            keys.append(column.astype(np.int64))
+            span = size
+    return keys
+
+
+def _increasing(keys: list[NDArray[np.int64]]) -> bool:
+    """Return whether rows are sorted and distinct."""
+    *weightier, key = keys
+    rises = key[:-1] < key[1:]
+    for key in reversed(weightier):
+        rises = (key[:-1] < key[1:]) | ((key[:-1] == key[1:]) & rises)
+    return bool(rises.all())
+
+
+def _sorting(keys: list[NDArray[np.int64]]) -> tuple[Integers, Booleans]:
+    """Return the stable order that sorts rows, and whether each sorted row differs from the one before."""
+    order = np.lexsort(keys[::-1])
+    fresh = np.zeros(len(order), dtype=np.bool_)
+    fresh[0] = True
+    for key in keys:
+        ordered = key[order]
+        fresh[1:] |= ordered[1:] != ordered[:-1]
+    return order, fresh
+
+
+def in_order(coords: Integers, values: Floats, shape: tuple[int, ...], duplicates: str) -> tuple[Integers, Floats]:
+    """Return coordinates and values sorted in C order, each coordinate once."""
+    keys = sort_keys(coords, shape)
+    if _increasing(keys):
+        return coords, values
+    order, fresh = _sorting(keys)
+    if fresh.all():
+        return take_rows(coords, order), values[order]
+    if duplicates == "error":
+        repeats = order[~fresh]
+        row = int(repeats.min())
+        raise ValueError(
+            f"coords must be distinct, but row {row} repeats {in_words(coords[row])} and {repeats.size:,} of "
+            f"{len(coords):,} rows are repeats; give duplicates='mean', 'last' or 'sum' to merge them."
+        )
+    starts = np.flatnonzero(fresh)
+    return take_rows(coords, order[starts]), _merged(values[order], starts, duplicates)
+
+
+def _merged(values: Floats, starts: Integers, duplicates: str) -> Floats:
+    """Return one value for each run of values, which begin at `starts`."""
+    ends = np.append(starts[1:], len(values))
+    if duplicates == "last":
+        return values.take(ends - 1)
+    with np.errstate(over="ignore"):
+        merged: Floats = np.add.reduceat(values, starts)
+    if not np.isfinite(merged).all():
+        raise ValueError("the sum of repeated entries must be finite, but one is not; scale the values down.")
+    return merged / (ends - starts) if duplicates == "mean" else merged
+
+
+def labels_of(coords: Integers, shape: tuple[int, ...]) -> Integers:
+    """Return for each row the number of its value among the distinct rows, in C order.
+
+    >>> labels_of(np.array([[1, 0], [0, 2], [1, 0]]), (2, 3)).tolist()
+    [1, 0, 1]
+    """
+    order, fresh = _sorting(sort_keys(coords, shape))
+    labels = np.empty(len(order), dtype=np.int64)
+    labels[order] = np.cumsum(fresh) - 1
+    return labels
+
+
+def take_rows(coords: Integers, rows: Integers) -> Integers:
+    """Return some rows, laid out so that the coordinates of each mode are contiguous."""
+    taken = np.empty((len(rows), coords.shape[1]), dtype=coords.dtype, order="F")
+    for mode in range(coords.shape[1]):
+        np.take(coords[:, mode], rows, out=taken[:, mode])
+    return taken

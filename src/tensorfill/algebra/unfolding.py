@@ -1,0 +1,73 @@
+"""Index arithmetic of unfoldings, for any order, which cannot overflow.
+
+``unfold_d`` has mode d as rows and the other modes, in increasing order with the last running fastest
+(C order), as columns. Python's integers do the arithmetic on shapes, so that no product wraps around.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Integers
+
+Shape = tuple[int, ...]
+
+
+def columns(shape: Sequence[int], mode: int) -> int:
+    """Return N_d, the number of columns of the unfolding along `mode`.
+
+    >>> columns((4, 5, 6), 1)
+    24
+    """
+    return math.prod(shape[:mode]) * math.prod(shape[mode + 1 :])
+
+
+def around(shape: Sequence[int], mode: int, *, without: int | None = None) -> tuple[int, int]:
+    """Return how many entries the axes before `mode` and those after it span, one axis left out on request.
+
+    >>> around((4, 5, 6, 7), 2), around((4, 5, 6, 7), 2, without=0)
+    ((20, 7), (5, 7))
+    """
+    sizes = [1 if axis == without else size for axis, size in enumerate(shape)]
+    return math.prod(sizes[:mode]), math.prod(sizes[mode + 1 :])
+
+
+def smallest_index_type(size: int) -> type[np.signedinteger[Any]]:
+    """Return the narrowest of int32 and int64 that indexes `size` places."""
+    return np.int32 if size <= np.iinfo(np.int32).max else np.int64
+
+
+def column_index(coords: Integers, shape: Sequence[int], mode: int) -> Integers:
+    """Return the column of each entry in the unfolding along `mode`.
+
+    >>> column_index(np.array([[1, 2, 3]]), (4, 5, 6), 1)
+    array([9], dtype=int32)
+    """
+    size = columns(shape, mode)
+    index = np.zeros(len(coords), dtype=smallest_index_type(size))
+    for axis in range(len(shape)):
+        if axis != mode:
+            index *= shape[axis]
+            index += coords[:, axis].astype(index.dtype, copy=False)
+    return index
+
+
+def unfold(tensor: NDArray[Any], mode: int) -> NDArray[Any]:
+    """Return the unfolding of a dense tensor along `mode`: a view where the memory allows, else a copy."""
+    return np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
+
+
+def fold(matrix: NDArray[Any], mode: int, shape: Sequence[int]) -> NDArray[Any]:
+    """Return the tensor of which `matrix` is the unfolding along `mode`, as a view.
+
+    >>> tensor = np.arange(24).reshape(2, 3, 4)
+    >>> np.array_equal(fold(unfold(tensor, 1), 1, tensor.shape), tensor)
+    True
+    """
+    others = [size for axis, size in enumerate(shape) if axis != mode]
+    return np.moveaxis(matrix.reshape(shape[mode], *others), 0, mode)

@@ -1,0 +1,49 @@
+"""What fits in the machine's memory, and which storage is the faster."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+from ..algebra.unfolding import columns
+from ..observations import Observations
+
+DENSE_FROM_DENSITY = 0.1
+"""Above this share of observed entries, dense storage is the faster."""
+
+DENSE_BELOW_SIZE = 2**16
+"""Tensors with fewer entries are cheaper to hold densely whatever their density."""
+
+DENSE_COPIES = 6
+"""Arrays of the tensor's size that dense storage holds at its peak."""
+
+FACTOR_COPIES = 4
+"""Columns of the length of an unfolding that the sparse storage holds for each singular value."""
+
+
+def physical_bytes() -> float:
+    """Return the size of the machine's memory, or infinity where it cannot be told."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def dense_is_faster(observations: Observations) -> bool:
+    """Tell whether dense storage is the faster for this size and density, and fits."""
+    size = math.prod(observations.shape)
+    if size * observations.dtype.itemsize * DENSE_COPIES > physical_bytes() / 2:
+        return False
+    return size <= DENSE_BELOW_SIZE or observations.density > DENSE_FROM_DENSITY
+
+
+def check_factors_fit(observations: Observations, modes: Sequence[int]) -> None:
+    """Raise an error that names the first mode whose unfolding is too long for a factor of rank one."""
+    for mode in modes:
+        needed = columns(observations.shape, mode) * observations.dtype.itemsize * FACTOR_COPIES
+        if needed > physical_bytes():
+            raise MemoryError(
+                f"Regularising mode {mode} of a tensor of shape {observations.shape} takes {needed:,} bytes for each "
+                f"unit of rank, more than this machine's {physical_bytes():,.0f}; leave mode {mode} out of modes."
+            )

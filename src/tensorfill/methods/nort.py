@@ -1,0 +1,284 @@
+"""NORT, the nonconvex regularised tensor method (Algorithm 2 of the paper), and sNORT, the same without momentum.
+
+    minimise  f(X) + sum_d lam_d * phi_d(unfold_d X)
+
+With L = sum_d lam_d and w_d = lam_d / L, an iteration is, from the extrapolated point V,
+
+    Z   = V - grad f(V) / tau
+    X_d = prox of (L / tau) phi_d at unfold_d Z
+    X   = sum_d w_d fold_d(X_d)
+
+an exact proximal gradient step on F_tau = f + g_tau, where
+
+    g_tau(X) = sum_d w_d [tau/2 |X_d|^2 + L phi_d(X_d)] - tau/2 |X|^2.
+
+F_tau falls at every step for tau above the curvature of f, whatever the penalty; the momentum keeps it so,
+because V is taken only where the same expression at V, an upper bound of F_tau(V), is no larger than F_tau(X).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from .._checks import choice, mode_number, real_number, whole_number
+from .._types import Floats
+from ..algebra.component import Component
+from ..algebra.operators import DenseUnfolding
+from ..algebra.storage import Combination, DenseStorage, Point, SparseStorage, Storage
+from ..algebra.svd import Unfolding, exact_svd, singular_values_of_sum, subspace_svd
+from ..algebra.unfolding import columns
+from ..models import FoldedLowRank, Model
+from ..observations import Observations
+from ..penalties import LSP, Penalty
+from ..problem import Problem
+from .base import Method, Progress, Solver
+from .memory import check_factors_fit, dense_is_faster
+from .momentum import make_momentum
+from .proximal_average import ProximalAverage
+
+EXTRA_DIRECTIONS = 3
+"""Directions followed beyond the rank, so that a singular value that grows is seen."""
+
+FIRST_SWEEPS = 3
+"""Sweeps of the subspace iteration where nothing is known of the singular vectors yet."""
+
+STEP_MARGIN = 1.01
+"""The default tau is this much above the curvature."""
+
+SMALLEST_MODE = 8
+"""Modes with fewer indices are not regularised by default: their unfolding is of low rank already."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nort(Method):
+    """The settings of NORT.
+
+    Parameters
+    ----------
+    lam
+        How strongly each regularised mode is pulled towards low rank: one number, or one for each mode.
+    penalty
+        What is paid for each singular value: one penalty, or one for each regularised mode.
+    modes
+        The regularised modes; by default `default_modes`.
+    max_rank
+        No component exceeds this rank: one number, or one for each regularised mode.
+    tau
+        Inverse step length; by default just above the curvature of the loss. A larger one brings the answer closer
+        to the problem with the exact sum of penalties, and costs iterations.
+    momentum
+        ``"restart"`` (also ``True``) extrapolates by (k - 1) / (k + 2) in the k-th step since the last refusal,
+        ``"adaptive"`` doubles and halves the extrapolation as Algorithm 2 does, ``False`` is sNORT.
+    svd
+        ``"exact"`` decomposes every unfolding in full, which only dense storage can; ``"subspace"`` follows the
+        leading singular vectors from one iteration to the next; ``"auto"`` takes the cheaper.
+    storage
+        ``"sparse"``, ``"dense"``, or ``"auto"``, which takes the faster for the size and density of the data.
+    """
+
+    lam: float | Sequence[float]
+    penalty: Penalty | Sequence[Penalty] = field(default_factory=lambda: LSP(1.0))
+    modes: Sequence[int] | None = None
+    max_rank: int | Sequence[int] | None = None
+    tau: float | None = None
+    momentum: bool | str = True
+    svd: str = "auto"
+    storage: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        make_momentum(self.momentum)
+        choice(self.svd, "svd", ["auto", "exact", "subspace"])
+        choice(self.storage, "storage", ["auto", "sparse", "dense"])
+
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
+        """Return a solver that stands at `start`, or at zero."""
+        return NortSolver(self, problem, start, rng)
+
+    def regulariser(self, problem: Problem) -> ProximalAverage:
+        """Return the regulariser that these settings mean for a problem."""
+        shape = problem.observations.shape
+        modes = regularised_modes(self.modes, shape)
+        lam = [real_number(value, "lam", at_least=0) for value in per_mode(self.lam, "lam", modes)]
+        limits = per_mode(self.max_rank, "max_rank", modes)
+        most = [min(shape[mode], columns(shape, mode)) for mode in modes]
+        ranks = [
+            full if limit is None else min(full, whole_number(limit, "max_rank", at_least=1))
+            for limit, full in zip(limits, most, strict=True)
+        ]
+        tau = STEP_MARGIN * problem.curvature if self.tau is None else real_number(self.tau, "tau", above=0)
+        return ProximalAverage(modes, tuple(lam), per_mode(self.penalty, "penalty", modes), tuple(ranks), tau)
+
+    def make_storage(self, observations: Observations, regulariser: ProximalAverage) -> Storage:
+        """Return where the iterates live."""
+        if self.storage == "dense" or (self.storage == "auto" and dense_is_faster(observations)):
+            return DenseStorage(observations)
+        if self.svd == "exact":
+            raise ValueError("svd='exact' needs dense storage; give storage='dense' too, or leave svd='auto'.")
+        check_factors_fit(observations, regulariser.modes)
+        return SparseStorage(observations, regulariser.modes)
+
+
+def default_modes(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the modes that are regularised unless the caller says which.
+
+    All with at least `SMALLEST_MODE` indices, and the two largest in any case. A matrix has one: its two
+    unfoldings are each other's transpose, so that a second component would only repeat the first.
+
+    >>> default_modes((300, 300, 3)), default_modes((5, 4, 3)), default_modes((30, 40))
+    ((0, 1), (0, 1), (0,))
+    """
+    if len(shape) == 2:
+        return (0,)
+    largest = sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2]
+    return tuple(mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE or mode in largest)
+
+
+def regularised_modes(modes: Sequence[int] | None, shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the modes that the caller names, in increasing order, or the default ones."""
+    if modes is None:
+        return default_modes(shape)
+    chosen = sorted({mode_number(mode, "modes", len(shape)) for mode in modes})
+    if not chosen or len(chosen) != len(modes):
+        raise ValueError(f"modes must name at least one mode and none of them twice, but {tuple(modes)} was given.")
+    return tuple(chosen)
+
+
+def per_mode(value: T | Sequence[T], name: str, modes: Sequence[int]) -> tuple[T, ...]:
+    """Return one value for each regularised mode, from one for all or from one for each."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
+        return (value,) * len(modes)  # type: ignore[return-value]
+    if len(value) != len(modes):
+        raise ValueError(
+            f"{name} must be one value or one for each of the {len(modes)} regularised modes {tuple(modes)}, "
+            f"but {len(value)} were given."
+        )
+    return tuple(value)
+
+
+class NortSolver:
+    """NORT at work on one problem."""
+
+    def __init__(self, settings: Nort, problem: Problem, start: Model | None, rng: np.random.Generator) -> None:
+        self._problem = problem
+        self._regulariser = settings.regulariser(problem)
+        self._storage = settings.make_storage(problem.observations, self._regulariser)
+        self._momentum = make_momentum(settings.momentum)
+        self._exact = settings.svd == "exact"
+        self._rng = rng
+        components = _starting_components(start, problem.observations, self._regulariser.modes)
+        self._bases = [component.u for component in components]
+        self._now = self._before = self._storage.point(components, self._regulariser.weights)
+        self._square = self._square_before = self._storage.inner(self._now, self._now)
+        self._progress = self._evaluate(self._now, self._square, extrapolated=False)
+
+    @property
+    def blas_threads(self) -> int | None:
+        """One beside the compiled loops, whose own threads would compete with those of BLAS; else all."""
+        return 1 if isinstance(self._storage, SparseStorage) else None
+
+    def progress(self) -> Progress:
+        """Return where it stands."""
+        return self._progress
+
+    def model(self) -> FoldedLowRank:
+        """Return the answer so far."""
+        return FoldedLowRank(self._problem.observations.shape, self._now.components, self._now.weights)
+
+    def step(self) -> None:
+        """Make one iteration of Algorithm 2."""
+        gamma = self._accepted_extrapolation()
+        combination = [(1 + gamma, self._now), (-gamma, self._before)] if gamma else [(1.0, self._now)]
+        change = self._problem.gradient(_seen(combination))
+        change *= -1 / self._regulariser.tau
+        unfolding = self._storage.unfoldings(combination, change)
+        decomposed = [self._proximal(d, unfolding(mode)) for d, mode in enumerate(self._regulariser.modes)]
+        after = self._storage.point([component for component, _ in decomposed], self._regulariser.weights)
+        square = self._storage.inner(after, after)
+        self._progress = self._evaluate(after, square, extrapolated=gamma > 0)
+        self._bases = [basis for _, basis in decomposed]
+        self._before, self._square_before = self._now, self._square
+        self._now, self._square = after, square
+
+    def _proximal(self, d: int, matrix: Unfolding) -> tuple[Component, Floats]:
+        """Return the component of X_d, and the directions to start from in the next iteration."""
+        start = self._starting_block(d, matrix)
+        if isinstance(matrix, DenseUnfolding) and (self._exact or 2 * start.shape[1] > min(matrix.shape)):
+            u, s, v = exact_svd(matrix.matrix)
+        else:
+            u, s, v = subspace_svd(matrix, start, sweeps=1 if self._bases[d].shape[1] else FIRST_SWEEPS)
+        shrunk = self._regulariser.prox(d, s)
+        rank = len(shrunk)
+        # Where every direction passed, there may be more to find: follow twice as many from here.
+        follow = 2 * rank if rank == start.shape[1] else rank + EXTRA_DIRECTIONS
+        u_kept, v_kept = np.ascontiguousarray(u[:, :rank]), np.ascontiguousarray(v[:, :rank])
+        return Component(self._regulariser.modes[d], u_kept, shrunk, v_kept), u[:, :follow]
+
+    def _starting_block(self, d: int, matrix: Unfolding) -> Floats:
+        """Return the directions of the last iteration, with random ones where they are too few."""
+        basis = self._bases[d]
+        rank, most = self._now.components[d].rank, min(matrix.shape)
+        wanted = min(
+            max(basis.shape[1], rank + EXTRA_DIRECTIONS),
+            self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS,
+            most,
+        )
+        fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
+        return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
+
+    def _evaluate(self, point: Point, square: float, *, extrapolated: bool) -> Progress:
+        values = [component.s for component in point.components]
+        objective = self._problem.value(point.seen) + self._regulariser.penalty(values)
+        f_tau = objective + self._regulariser.disagreement(values, square)
+        return Progress(objective, f_tau, point.ranks, extrapolated)
+
+    def _accepted_extrapolation(self) -> float:
+        """Return gamma if F_tau at the extrapolated point is known to be no larger than here, else zero."""
+        gamma = self._momentum.gamma
+        accepted = gamma > 0 and self._bound(gamma) <= self._progress.f_tau
+        self._momentum.update(accepted)
+        return gamma if accepted else 0.0
+
+    def _bound(self, gamma: float) -> float:
+        """Return an upper bound of F_tau at X_t + gamma (X_t - X_{t-1}), from the components of both."""
+        factors = (1 + gamma, -gamma)
+        values = [
+            singular_values_of_sum((x.u, x.s, x.v), (y.u, y.s, y.v), factors)
+            for x, y in zip(self._now.components, self._before.components, strict=True)
+        ]
+        cross = self._storage.inner(self._now, self._before)
+        square = (
+            factors[0] ** 2 * self._square + 2 * factors[0] * factors[1] * cross + factors[1] ** 2 * self._square_before
+        )
+        loss = self._problem.value(_seen([(1 + gamma, self._now), (-gamma, self._before)]))
+        return loss + self._regulariser.penalty(values) + self._regulariser.disagreement(values, square)
+
+
+def _seen(combination: Combination) -> Floats:
+    """Return the values of a combination of points at the observed entries, as an array of its own."""
+    (factor, point), *others = combination
+    seen: Floats = np.multiply(point.seen, factor, dtype=point.seen.dtype)
+    for factor, point in others:
+        seen += np.multiply(point.seen, factor, dtype=point.seen.dtype)
+    return seen
+
+
+def _starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
+    """Return one component for each mode, from `start` where it has one and zero elsewhere."""
+    shape, dtype = observations.shape, observations.dtype
+    found: dict[int, Component] = {}
+    if start is not None:
+        if not isinstance(start, FoldedLowRank) or start.shape != shape:
+            raise ValueError(
+                f"start must be a model that NORT made for a tensor of shape {shape}, but it is {start!r}."
+            )
+        found = {part.mode: part for part in start.components}
+    return [found.get(mode, Component.zero(shape, mode, dtype)).astype(dtype) for mode in modes]

@@ -1,0 +1,113 @@
+"""The form of NORT's answer: a weighted sum of low-rank unfoldings, each folded back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Floats, Integers
+from ..algebra.component import Component, WeightedComponent
+from ..algebra.crossmode import inner_product_of_sums
+from ..algebra.operators import add_dense
+from ..algebra.unfolding import column_index
+from .base import Model
+
+CHUNK = 2**16
+"""Entries predicted at a time, so that the rows gathered for them stay in the cache."""
+
+
+class FoldedLowRank(Model):
+    """X = sum_d w_d fold_d(u_d diag(s_d) v_d^T), equation (lowrf) of the paper with the weights it leaves out.
+
+    Parameters
+    ----------
+    shape
+        Shape of the tensor.
+    components
+        One for each regularised mode.
+    weights
+        The w_d, which add up to one.
+    """
+
+    kind = "folded"
+
+    def __init__(self, shape: Sequence[int], components: Sequence[Component], weights: Sequence[float]) -> None:
+        self.shape = tuple(shape)
+        self.components = tuple(components)
+        self.weights = tuple(float(weight) for weight in weights)
+
+    def __repr__(self) -> str:
+        return f"FoldedLowRank(shape={self.shape}, modes={self.modes}, ranks={self.ranks})"
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        """The mode of each component."""
+        return tuple(component.mode for component in self.components)
+
+    @property
+    def terms(self) -> list[WeightedComponent]:
+        """The weighted components."""
+        return list(zip(self.weights, self.components, strict=True))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the predictions."""
+        return self.components[0].u.dtype
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The rank of each component."""
+        return tuple(component.rank for component in self.components)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(component.nbytes for component in self.components)
+
+    def _values_at(self, coords: Integers) -> Floats:
+        out = np.zeros(len(coords), dtype=self.dtype)
+        for weight, part in self.terms:
+            u = part.u * (weight * part.s)
+            for first in range(0, len(coords), CHUNK):
+                chunk = coords[first : first + CHUNK]
+                cols = column_index(chunk, self.shape, part.mode)
+                out[first : first + CHUNK] += np.einsum("pr,pr->p", u[chunk[:, part.mode]], part.v[cols])
+        return out
+
+    def restrict(self, indices: Sequence[Integers]) -> FoldedLowRank:
+        """Return the model of the sub-tensor with these indices of each mode."""
+        parts = []
+        for part in self.components:
+            others = [index for mode, index in enumerate(indices) if mode != part.mode]
+            sizes = [size for mode, size in enumerate(self.shape) if mode != part.mode]
+            v = part.v.reshape(*sizes, part.rank)[np.ix_(*others)].reshape(-1, part.rank)
+            parts.append(Component(part.mode, part.u[indices[part.mode]], part.s, v))
+        return FoldedLowRank([len(index) for index in indices], parts, self.weights)
+
+    def _dense(self) -> Floats:
+        out = np.zeros(self.shape, dtype=self.dtype)
+        for weight, part in self.terms:
+            add_dense(part, weight, out)
+        return out
+
+    def inner(self, other: Model) -> float:
+        """Return the inner product with a model of the same kind, neither made dense."""
+        if not isinstance(other, FoldedLowRank) or other.shape != self.shape:
+            raise TypeError(f"The inner product of {self!r} is with a model of the same kind and shape, not {other!r}.")
+        return inner_product_of_sums(self.terms, other.terms, self.shape)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that make up the model, for a file."""
+        arrays = {"modes": np.array(self.modes), "weights": np.array(self.weights)}
+        for part in self.components:
+            arrays |= {f"u{part.mode}": part.u, f"s{part.mode}": part.s, f"v{part.mode}": part.v}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the model made of the arrays of `to_arrays`."""
+        parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in arrays["modes"]]
+        return cls(shape, parts, arrays["weights"].tolist())
