@@ -1,1 +1,52 @@
-"""Fill the holes in a tensor."""
+"""Fill the holes in a tensor.
+
+>>> import numpy as np, tensorfill
+>>> table = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
+>>> table[2, 3] = np.nan
+>>> fit = tensorfill.complete(table, rng=0)
+>>> round(float(fit.filled()[2, 3]), 1)
+12.0
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .completion import complete
+    from .fit import Fit
+    from .io.npz import load
+    from .methods.base import Status
+    from .methods.nort import Nort
+    from .observations import Observations
+
+_HOMES = {
+    "Fit": "fit",
+    "Nort": "methods.nort",
+    "Observations": "observations",
+    "Status": "methods.base",
+    "complete": "completion",
+    "load": "io.npz",
+}
+_MODULES = ("datasets", "losses", "metrics", "penalties", "selection")
+
+__all__ = ["Fit", "Nort", "Observations", "Status", "__version__", "complete", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is first asked for: the compiler behind the methods is slow to import."""
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES])

@@ -211,7 +211,8 @@ def coordinates(given: ArrayLike, shape: tuple[int, ...]) -> Integers:
 
 def dense_size(shape: tuple[int, ...], itemsize: int, max_bytes: float) -> None:
     """Check that a dense array of this shape holds at most `max_bytes`."""
-    limit = real_number(max_bytes, "max_bytes", above=0)
+    # Infinity is a good answer here: no limit.
+    limit = max_bytes if max_bytes == math.inf else real_number(max_bytes, "max_bytes", above=0)
     needed = math.prod(shape) * itemsize
     if needed > limit:
         raise ValueError(

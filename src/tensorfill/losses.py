@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from ._checks import choice, listed
 from ._types import Floats
 
-__all__ = ["LOSSES", "Loss", "Square", "make_loss"]
+__all__ = ["LOSSES", "Loss", "Square", "error", "make_loss"]
 
 
 @runtime_checkable
@@ -95,3 +97,12 @@ def make_loss(loss: str | Loss) -> Loss:
             f"but {loss!r} ({type(loss).__name__}) was given."
         )
     return loss
+
+
+def error(loss: Loss, prediction: Floats, observed: Floats) -> float:
+    """Return the root of twice the mean loss, which for the square loss is the root mean square error.
+
+    >>> round(error(Square(), np.array([1.0, 2.0]), np.array([1.0, 4.0])), 6)
+    1.414214
+    """
+    return float(np.sqrt(2 * np.mean(loss.value(prediction, observed), dtype=np.float64)))

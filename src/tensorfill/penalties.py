@@ -35,6 +35,7 @@ __all__ = [
     "Penalty",
     "cut",
     "make_penalty",
+    "weight_for_cut",
 ]
 
 
@@ -459,3 +460,36 @@ def cut(penalty: Penalty, weight: float, *, largest: float) -> float:
         else:
             kept = middle
     return gone
+
+
+def weight_for_cut(penalty: Penalty, cut: float) -> float:
+    """Return the least weight with which the proximal step sends the singular value `cut` to zero.
+
+    The inverse of the function `cut`, by bisection too; 60 halvings reach the last digits of the weight.
+
+    Examples
+    --------
+    >>> round(weight_for_cut(LSP(theta=2.0), 0.5), 9)
+    1.0
+    """
+    cut = real_number(cut, "cut", above=0)
+    s = np.full(getattr(penalty, "free", 0) + 1, cut)
+
+    def goes(weight: float) -> bool:
+        return bool(penalty.prox(s, weight)[-1] == 0)
+
+    enough = cut
+    while not goes(enough):
+        enough *= 2
+        if not math.isfinite(enough):
+            raise ValueError(f"no weight of the penalty {penalty!r} sends the singular value {cut:g} to zero.")
+    too_little = enough
+    while goes(too_little) and too_little > 0:
+        enough, too_little = too_little, too_little / 2
+    for _ in range(60):
+        middle = 0.5 * (too_little + enough)
+        if goes(middle):
+            enough = middle
+        else:
+            too_little = middle
+    return enough

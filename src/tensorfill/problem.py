@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ._types import Floats
+from .algebra.storage import DenseStorage, SparseStorage, Storage
 from .losses import Loss
 from .observations import Observations
 
@@ -23,6 +24,7 @@ class Problem:
 
     observations: Observations
     loss: Loss
+    _storages: dict[tuple[int, ...] | None, Storage] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def curvature(self) -> float:
@@ -36,3 +38,15 @@ class Problem:
     def gradient(self, seen: Floats) -> Floats:
         """Return the gradient of f at the observed entries; it is zero at all others (equation l_gradient)."""
         return self.loss.derivative(seen, self.observations.values)
+
+    def sparse_storage(self, modes: tuple[int, ...]) -> Storage:
+        """Return the sparse storage for these modes, made once however many methods are run."""
+        if modes not in self._storages:
+            self._storages[modes] = SparseStorage(self.observations, modes)
+        return self._storages[modes]
+
+    def dense_storage(self) -> Storage:
+        """Return the dense storage, made once however many methods are run."""
+        if None not in self._storages:
+            self._storages[None] = DenseStorage(self.observations)
+        return self._storages[None]

@@ -12,7 +12,7 @@ from .unfolding import Shape, columns
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """The tensor ``fold_d(u diag(s) v^T)`` with orthonormal `u` and `v`.
+    """The tensor ``fold_d(u diag(s) v^T)``; `u` and `v` are orthonormal, but for a part cut out of a larger one.
 
     Parameters
     ----------

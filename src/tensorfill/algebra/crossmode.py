@@ -54,10 +54,10 @@ def right_product(component: Component, weight: float, shape: Shape, mode: int, 
 
 def inner_product(first: Component, second: Component, shape: Shape) -> float:
     """Return the inner product of two components as tensors, neither of them made dense."""
-    if first is second:
-        return float(np.vdot(first.s, first.s))
     if min(first.rank, second.rank) == 0:
         return 0.0
+    if first.mode == second.mode:
+        return float(np.vdot((first.u * first.s).T @ (second.u * second.s), first.v.T @ second.v))
     product = left_product(second, 1.0, shape, first.mode, first.u * first.s)
     return float(np.vdot(first.v, product))
 

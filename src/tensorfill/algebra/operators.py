@@ -164,7 +164,7 @@ class DenseUnfolding:
 
 
 def add_dense(component: Component, weight: float, out: Floats) -> None:
-    """Add a component, as a dense tensor, to `out`."""
+    """Add a component, as a dense tensor, to `out`, an array in C order."""
     if component.rank == 0:
         return
     mode, rows = component.mode, out.shape[component.mode]
@@ -173,4 +173,6 @@ def add_dense(component: Component, weight: float, out: Floats) -> None:
     if after == 1:
         out.reshape(before, rows)[...] += component.v @ u.T
     else:
-        out.reshape(before, rows, after)[...] += u @ component.v.reshape(before, after, -1).transpose(0, 2, 1)
+        out.reshape(before, rows, after)[...] += u @ component.v.reshape(before, after, component.rank).transpose(
+            0, 2, 1
+        )

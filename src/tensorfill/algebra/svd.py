@@ -72,6 +72,24 @@ def exact_svd(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     return u, s, vt.T
 
 
+def gram_svd(matrix: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the decomposition of a dense matrix by the Gram matrix of its shorter side.
+
+    Several times cheaper than `exact_svd` for a long matrix. Singular values below the root of the rounding error, as a
+    share of the largest, cannot be told from zero this way and are left out.
+    """
+    rows, cols = matrix.shape
+    if rows > cols:
+        v, s, u = gram_svd(matrix.T)
+        return u, s, v
+    _, u = scipy.linalg.eigh(matrix @ matrix.T, check_finite=False)
+    u = u[:, ::-1]
+    v = matrix.T @ u
+    s = np.sqrt(np.einsum("ir,ir->r", v, v))
+    keep = s > 10 * np.sqrt(np.finfo(matrix.dtype).eps) * s[0] if rows else s > 0
+    return u[:, keep], s[keep], v[:, keep] / s[keep]
+
+
 def singular_values_of_sum(
     first: tuple[Floats, Floats, Floats], second: tuple[Floats, Floats, Floats], weights: tuple[float, float]
 ) -> Floats:

@@ -49,6 +49,10 @@ def column_index(coords: Integers, shape: Sequence[int], mode: int) -> Integers:
     array([9], dtype=int32)
     """
     size = columns(shape, mode)
+    if size >= 2**63:
+        raise OverflowError(
+            f"The unfolding of shape {tuple(shape)} along mode {mode} has {size:,} columns, 2**63 or more."
+        )
     index = np.zeros(len(coords), dtype=smallest_index_type(size))
     for axis in range(len(shape)):
         if axis != mode:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Protocol, overload
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from .._checks import real_number, whole_number
-from ..metrics import rmse
+from ..losses import error
 from ..models.base import Model
 from ..observations import Observations
 from ..problem import Problem
+from ..records import Records
 
 
 class Status(Enum):
@@ -52,7 +52,7 @@ class Record:
     momentum
         Whether the step started from an extrapolated point.
     held_out
-        Root mean square error on the held-out entries, or NaN where none were given.
+        The error on the held-out entries, or NaN where none were given.
     """
 
     iteration: int
@@ -64,7 +64,7 @@ class Record:
     held_out: float = float("nan")
 
 
-class History(Sequence[Record]):
+class History(Records[Record]):
     """Every iteration of a run, as a sequence of records and, by name, as columns.
 
     >>> history = History([Record(0, 0.0, 2.0, 2.0, (0, 0)), Record(1, 0.1, 1.5, 1.6, (1, 2))])
@@ -76,39 +76,11 @@ class History(Sequence[Record]):
 
     columns = tuple(field.name for field in fields(Record))
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._records = tuple(records)
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._records)
-
-    @overload
-    def __getitem__(self, key: int) -> Record: ...
-    @overload
-    def __getitem__(self, key: slice) -> History: ...
-    @overload
-    def __getitem__(self, key: str) -> NDArray[Any]: ...
-    def __getitem__(self, key: int | slice | str) -> Record | History | NDArray[Any]:
-        if isinstance(key, str):
-            if key not in self.columns:
-                raise KeyError(f"The history has no column {key!r}; it has {', '.join(self.columns)}.")
-            return np.array([getattr(record, key) for record in self._records])
-        if isinstance(key, slice):
-            return History(self._records[key])
-        return self._records[key]
-
     def __repr__(self) -> str:
-        if not self._records:
+        if not len(self):
             return "History(empty)"
-        last = self._records[-1]
+        last = self[-1]
         return f"History({last.iteration} iterations, {last.seconds:.2f} s, objective {last.objective:.6g})"
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the records as dictionaries, ready for a table."""
-        return [asdict(record) for record in self._records]
 
 
 Callback = Callable[[Record, Model], object]
@@ -132,10 +104,6 @@ class Progress:
 
 class Solver(Protocol):
     """A method at work on one problem."""
-
-    @property
-    def blas_threads(self) -> int | None:
-        """Threads that BLAS may use while it runs, or None for as many as it likes."""
 
     def progress(self) -> Progress:
         """Return where it stands."""
@@ -168,15 +136,20 @@ class Method(ABC):
         Stop when the objective changed, relative to its value, by less than this in two iterations running.
     time_limit
         Stop after this many seconds, or never.
+    blas_threads
+        Threads that BLAS may use. They wait busily for one another, so that on a machine with other work to do,
+        or beside the compiled loops with threads of their own, more of them are slower.
     """
 
     max_iter: int = 500
     tol: float = 1e-4
     time_limit: float | None = None
+    blas_threads: int = 1
 
     def __post_init__(self) -> None:
         whole_number(self.max_iter, "max_iter", at_least=1)
         real_number(self.tol, "tol", at_least=0)
+        whole_number(self.blas_threads, "blas_threads", at_least=1)
         if self.time_limit is not None:
             real_number(self.time_limit, "time_limit", above=0)
 
@@ -210,16 +183,25 @@ class Method(ABC):
         """
         began = time.monotonic()
         solver = self.prepare(problem, start, np.random.default_rng(rng))
-        records = [_record(0, began, solver, held_out)]
+
+        def record(iteration: int) -> Record:
+            now, seconds = solver.progress(), time.monotonic() - began
+            if held_out is None:
+                score = float("nan")
+            else:
+                score = error(problem.loss, solver.model().predict(held_out.coords), held_out.values)
+            return Record(iteration, seconds, now.objective, now.f_tau, now.ranks, now.momentum, score)
+
+        records = [record(0)]
         status, small_changes = Status.MAX_ITER, 0
         try:
-            with threadpool_limits(solver.blas_threads, user_api="blas"):
+            with threadpool_limits(self.blas_threads, user_api="blas"):
                 for iteration in range(1, self.max_iter + 1):
                     before = solver.progress().merit
                     solver.step()
                     after = solver.progress().merit
                     small_changes = small_changes + 1 if abs(before - after) <= self.tol * abs(after) else 0
-                    records.append(_record(iteration, began, solver, held_out))
+                    records.append(record(iteration))
                     if callback is not None and callback(records[-1], solver.model()):
                         status = Status.CALLBACK
                     elif small_changes == 2:
@@ -231,12 +213,3 @@ class Method(ABC):
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Result(solver.model(), status, History(records))
-
-
-def _record(iteration: int, began: float, solver: Solver, held_out: Observations | None) -> Record:
-    error = float("nan")
-    if held_out is not None:
-        error = rmse(solver.model().predict(held_out.coords), held_out.values)
-    now = solver.progress()
-    seconds = time.monotonic() - began
-    return Record(iteration, seconds, now.objective, now.f_tau, now.ranks, now.momentum, error)

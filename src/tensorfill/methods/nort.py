@@ -28,8 +28,8 @@ from .._checks import choice, mode_number, real_number, whole_number
 from .._types import Floats
 from ..algebra.component import Component
 from ..algebra.operators import DenseUnfolding
-from ..algebra.storage import Combination, DenseStorage, Point, SparseStorage, Storage
-from ..algebra.svd import Unfolding, exact_svd, singular_values_of_sum, subspace_svd
+from ..algebra.storage import Combination, Point, Storage
+from ..algebra.svd import Unfolding, exact_svd, gram_svd, singular_values_of_sum, subspace_svd
 from ..algebra.unfolding import columns
 from ..models import FoldedLowRank, Model
 from ..observations import Observations
@@ -77,7 +77,8 @@ class Nort(Method):
         ``"adaptive"`` doubles and halves the extrapolation as Algorithm 2 does, ``False`` is sNORT.
     svd
         ``"exact"`` decomposes every unfolding in full, which only dense storage can; ``"subspace"`` follows the
-        leading singular vectors from one iteration to the next; ``"auto"`` takes the cheaper.
+        leading singular vectors from one iteration to the next; ``"auto"`` does so too, until there are so many that a
+        full decomposition by Gram matrices is cheaper.
     storage
         ``"sparse"``, ``"dense"``, or ``"auto"``, which takes the faster for the size and density of the data.
     """
@@ -115,14 +116,14 @@ class Nort(Method):
         tau = STEP_MARGIN * problem.curvature if self.tau is None else real_number(self.tau, "tau", above=0)
         return ProximalAverage(modes, tuple(lam), per_mode(self.penalty, "penalty", modes), tuple(ranks), tau)
 
-    def make_storage(self, observations: Observations, regulariser: ProximalAverage) -> Storage:
+    def storage_for(self, problem: Problem, modes: tuple[int, ...]) -> Storage:
         """Return where the iterates live."""
-        if self.storage == "dense" or (self.storage == "auto" and dense_is_faster(observations)):
-            return DenseStorage(observations)
+        if self.storage == "dense" or (self.storage == "auto" and dense_is_faster(problem.observations)):
+            return problem.dense_storage()
         if self.svd == "exact":
             raise ValueError("svd='exact' needs dense storage; give storage='dense' too, or leave svd='auto'.")
-        check_factors_fit(observations, regulariser.modes)
-        return SparseStorage(observations, regulariser.modes)
+        check_factors_fit(problem.observations, modes)
+        return problem.sparse_storage(modes)
 
 
 def default_modes(shape: Sequence[int]) -> tuple[int, ...]:
@@ -170,20 +171,15 @@ class NortSolver:
     def __init__(self, settings: Nort, problem: Problem, start: Model | None, rng: np.random.Generator) -> None:
         self._problem = problem
         self._regulariser = settings.regulariser(problem)
-        self._storage = settings.make_storage(problem.observations, self._regulariser)
+        self._storage = settings.storage_for(problem, self._regulariser.modes)
         self._momentum = make_momentum(settings.momentum)
-        self._exact = settings.svd == "exact"
+        self._svd = settings.svd
         self._rng = rng
         components = _starting_components(start, problem.observations, self._regulariser.modes)
         self._bases = [component.u for component in components]
         self._now = self._before = self._storage.point(components, self._regulariser.weights)
         self._square = self._square_before = self._storage.inner(self._now, self._now)
         self._progress = self._evaluate(self._now, self._square, extrapolated=False)
-
-    @property
-    def blas_threads(self) -> int | None:
-        """One beside the compiled loops, whose own threads would compete with those of BLAS; else all."""
-        return 1 if isinstance(self._storage, SparseStorage) else None
 
     def progress(self) -> Progress:
         """Return where it stands."""
@@ -211,8 +207,10 @@ class NortSolver:
     def _proximal(self, d: int, matrix: Unfolding) -> tuple[Component, Floats]:
         """Return the component of X_d, and the directions to start from in the next iteration."""
         start = self._starting_block(d, matrix)
-        if isinstance(matrix, DenseUnfolding) and (self._exact or 2 * start.shape[1] > min(matrix.shape)):
+        if isinstance(matrix, DenseUnfolding) and self._svd == "exact":
             u, s, v = exact_svd(matrix.matrix)
+        elif isinstance(matrix, DenseUnfolding) and self._svd == "auto" and 2 * start.shape[1] > min(matrix.shape):
+            u, s, v = gram_svd(matrix.matrix)
         else:
             u, s, v = subspace_svd(matrix, start, sweeps=1 if self._bases[d].shape[1] else FIRST_SWEEPS)
         shrunk = self._regulariser.prox(d, s)

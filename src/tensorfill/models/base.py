@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -87,12 +86,13 @@ class Model(ABC):
         return self._dense()
 
     def __getitem__(self, key: Any) -> Floats:
-        """Return a part of the tensor as a dense array, indexed by whole numbers, slices, ``...`` or 1-D lists.
+        """Return a part of the tensor as a dense array, indexed by whole numbers, slices, ``...``, lists or masks.
 
-        A list keeps its mode, and several lists take their outer product, as ``numpy.ix_`` does.
+        A list or mask keeps its mode, and several of them take their outer product, as ``numpy.ix_`` does.
         """
         indices, drop = _indices_of(key, self.shape)
-        return self.restrict(indices).to_dense().squeeze(axis=drop)
+        part: Floats = self.restrict(indices).to_dense().squeeze(axis=drop)[()]
+        return part
 
 
 def _indices_of(key: Any, shape: tuple[int, ...]) -> tuple[list[Integers], tuple[int, ...]]:
@@ -115,15 +115,22 @@ def _indices_of(key: Any, shape: tuple[int, ...]) -> tuple[list[Integers], tuple
 
 
 def _index_of(part: Any, mode: int, size: int) -> Integers:
+    """Return the indices of one mode that a whole number, slice, list or mask means."""
     if isinstance(part, slice):
         return np.arange(*part.indices(size))
     try:
-        index = np.atleast_1d(np.array([operator.index(i) for i in np.atleast_1d(part).tolist()], dtype=np.int64))
-    except (TypeError, ValueError):
+        given = np.asarray(part)
+    except ValueError:
+        given = np.asarray(None)
+    if given.dtype == bool and given.shape == (size,):
+        return np.flatnonzero(given)
+    if given.ndim > 1 or (given.size and given.dtype.kind not in "iu"):
         raise IndexError(
-            f"Mode {mode} is indexed by whole numbers, slices, '...' or lists of whole numbers, but {part!r} was given."
-        ) from None
+            f"mode {mode} is indexed by whole numbers, slices, '...', lists of whole numbers or {size} truth values, "
+            f"but {part!r} was given.".replace("\n", "")
+        )
+    index = np.atleast_1d(given).astype(np.int64)
     wrong = (index < -size) | (index >= size)
     if wrong.any():
-        raise IndexError(f"Index {index[wrong][0]} of mode {mode} is outside its size {size}.")
+        raise IndexError(f"index {index[wrong][0]} of mode {mode} is outside its size {size}.")
     return index % size

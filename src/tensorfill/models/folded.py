@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -29,7 +30,7 @@ class FoldedLowRank(Model):
     components
         One for each regularised mode.
     weights
-        The w_d, which add up to one.
+        One for each component; those of a whole tensor add up to one.
     """
 
     kind = "folded"
@@ -83,7 +84,7 @@ class FoldedLowRank(Model):
         for part in self.components:
             others = [index for mode, index in enumerate(indices) if mode != part.mode]
             sizes = [size for mode, size in enumerate(self.shape) if mode != part.mode]
-            v = part.v.reshape(*sizes, part.rank)[np.ix_(*others)].reshape(-1, part.rank)
+            v = part.v.reshape(*sizes, part.rank)[np.ix_(*others)].reshape(math.prod(map(len, others)), part.rank)
             parts.append(Component(part.mode, part.u[indices[part.mode]], part.s, v))
         return FoldedLowRank([len(index) for index in indices], parts, self.weights)
 

@@ -1,0 +1,312 @@
+"""The front door: one call from an incomplete tensor to a filled one."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+from threadpoolctl import threadpool_limits
+
+from ._checks import generator, listed, real_number
+from .fit import Fit
+from .losses import Loss, make_loss
+from .methods.base import Callback, Method, Record, Result, Status
+from .methods.nort import Nort, per_mode
+from .methods.registry import METHODS, method_class
+from .models import Model
+from .observations import Observations
+from .penalties import Penalty, make_penalty
+from .problem import Problem
+from .progress import Display
+from .selection import PATH_ITERATIONS, SCALED_BY_CUT, Path, follow, penalty_family
+
+DEFAULT_Q = 1.0
+"""Theta as a share of the cut, where neither the caller nor held-out entries decide."""
+
+SCAD_THETA = 3.7
+"""The value that the inventors of SCAD recommend."""
+
+FEWEST_TO_CHOOSE = 10
+"""With fewer observed entries than this, none can be spared to choose lambda with."""
+
+
+def complete(
+    data: ArrayLike | Observations,
+    *,
+    method: str | Method = "nort",
+    loss: str | Loss = "square",
+    penalty: str | Penalty = "lsp",
+    lam: float | Sequence[float] | str = "auto",
+    theta: float | Sequence[float] | str = "auto",
+    modes: Sequence[int] | None = None,
+    max_rank: int | Sequence[int] | None = None,
+    tau: float | None = None,
+    momentum: bool | str = True,
+    max_iter: int = 500,
+    tol: float = 1e-4,
+    time_limit: float | None = None,
+    validation: float | Observations = 0.1,
+    bounds: tuple[float, float] | None = None,
+    dtype: DTypeLike = np.float64,
+    start: Fit | Model | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Fit:
+    """Fill in the missing entries of a tensor.
+
+    Parameters
+    ----------
+    data
+        An array in which NaN is missing, a masked array, or `Observations`.
+    method
+        The name of a method, or a method object, which then brings all its settings with it.
+    loss
+        How predictions are compared with observations: ``"square"``, or an object with `value`, `derivative` and
+        `curvature`.
+    penalty
+        What is paid for each singular value: ``"lsp"``, ``"nuclear"``, ``"capped_l1"``, ``"tnn"``, ``"scad"``,
+        ``"mcp"``, or an object with `value` and `prox`.
+    lam
+        How strongly each regularised mode is pulled towards low rank: one number, one for each mode, or ``"auto"``,
+        which chooses it on held-out entries and then fits all of them.
+    theta
+        The parameter of the penalty: one number, one for each regularised mode, or ``"auto"``.
+    modes
+        The modes to regularise; by default all but the very small ones.
+    max_rank
+        No component exceeds this rank: one number, or one for each regularised mode.
+    tau
+        Inverse step length; by default just above the curvature of the loss.
+    momentum
+        Whether, or by which rule (``"restart"``, ``"adaptive"``), to extrapolate.
+    max_iter, tol, time_limit
+        When to stop: after so many iterations, when the objective changes by less than this share in two
+        iterations running, or after so many seconds.
+    validation
+        The share of the entries that is held out to choose what is ``"auto"``, or the entries themselves.
+    bounds
+        Predictions are clipped to (low, high).
+    dtype
+        ``float64``, or ``float32`` at half the memory.
+    start
+        An earlier fit of the same tensor to start from.
+    rng
+        A seed or generator that decides everything that is random.
+    progress
+        Whether to show a progress bar.
+    callback
+        Called after every iteration with its record and the model so far; a true answer stops the run.
+
+    Returns
+    -------
+    Fit
+        The completed tensor, with what was chosen and why it stopped.
+
+    Examples
+    --------
+    >>> import numpy as np, tensorfill
+    >>> rows, columns = np.arange(1.0, 9.0), np.arange(1.0, 7.0)
+    >>> table = np.outer(rows, columns)
+    >>> table[2, 3] = np.nan
+    >>> fit = tensorfill.complete(table, rng=0)
+    >>> round(float(fit.predict([[2, 3]])[0]), 1)
+    12.0
+    """
+    given = locals()
+    problem = Problem(_observations(data).astype(dtype), make_loss(loss))
+    random = generator(rng)
+    limits = _checked_bounds(bounds)
+    first = start.model if isinstance(start, Fit) else start
+    _warn_of_empty_slices(problem.observations)
+    with Display(progress, max_iter) as display, threadpool_limits(1, user_api="blas"):
+        watch = _watching(display, callback)
+        if isinstance(method, Method):
+            _refuse_settings_beside(method, given)
+            chosen, path, result = method, None, method.solve(problem, start=first, rng=random, callback=watch)
+        else:
+            method_class(method)
+            settings = Nort(
+                lam=1.0 if isinstance(lam, str) else lam,
+                modes=modes,
+                max_rank=max_rank,
+                tau=tau,
+                momentum=momentum,
+                max_iter=max_iter,
+                tol=tol,
+                time_limit=time_limit,
+            )
+            if _is_auto(lam, "lam"):
+                family = _family(penalty, theta)
+                chosen, path, result = _selected(settings, family, problem, validation, random, display, watch)
+            else:
+                chosen, path = replace(settings, penalty=_penalties(penalty, theta, settings, problem)), None
+                result = chosen.solve(problem, start=first, rng=random, callback=watch)
+    return Fit(
+        model=result.model,
+        status=result.status,
+        history=result.history,
+        settings=_described(chosen, loss, penalty, problem),
+        path=path,
+        bounds=limits,
+        observations=problem.observations,
+    )
+
+
+def _observations(data: ArrayLike | Observations) -> Observations:
+    return data if isinstance(data, Observations) else Observations.from_dense(data)
+
+
+def _is_auto(value: Any, name: str) -> bool:
+    if isinstance(value, str) and value != "auto":
+        raise ValueError(f"{name} must be a number, one for each regularised mode, or 'auto', but {value!r} was given.")
+    return isinstance(value, str)
+
+
+def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    if bounds is None:
+        return None
+    try:
+        low, high = (float(limit) for limit in bounds)
+    except (TypeError, ValueError):
+        raise TypeError(f"bounds must be two numbers (low, high), but {bounds!r} was given.") from None
+    if not low <= high:
+        raise ValueError(f"bounds must be (low, high) with low at most high, but {bounds!r} was given.")
+    return low, high
+
+
+def _warn_of_empty_slices(observations: Observations) -> None:
+    """Warn of slices without any observed entry: low rank says nothing about them."""
+    for mode, size in enumerate(observations.shape):
+        empty = size - len(np.unique(observations.coords[:, mode]))
+        if empty:
+            warnings.warn(
+                f"{empty:,} of the {size:,} slices of mode {mode} have no observed entry; "
+                "low rank alone cannot fill them, and predicts them as 0.",
+                stacklevel=3,
+            )
+
+
+def _watching(display: Display, callback: Callback | None) -> Callback:
+    """Return a callback that shows each iteration and then asks the caller's own."""
+
+    def watch(record: Record, model: Model) -> object:
+        display.iteration(record)
+        return None if callback is None else callback(record, model)
+
+    return watch
+
+
+def _refuse_settings_beside(method: Method, given: Mapping[str, Any]) -> None:
+    """Raise an error where a setting is given beside a method object, which brings its own."""
+    own = ("penalty", "lam", "theta", "modes", "max_rank", "tau", "momentum", "max_iter", "tol", "time_limit")
+    defaults = inspect.signature(complete).parameters
+    beside = [name for name in own if given[name] is not defaults[name].default]
+    if beside:
+        raise ValueError(
+            f"A method object brings its own settings, so {listed(beside)} must be left out; set them in {method!r}."
+        )
+
+
+def _family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> Callable[[float], Penalty]:
+    """Return the penalty for each cut of a path."""
+    if _is_auto(theta, "theta"):
+        if penalty == "tnn":
+            raise ValueError("theta must be given for penalty 'tnn': how many singular values are left free.")
+        if isinstance(penalty, str) and penalty in SCALED_BY_CUT:
+            return penalty_family(penalty, DEFAULT_Q)
+        return penalty_family(make_penalty(penalty, SCAD_THETA if penalty == "scad" else None), DEFAULT_Q)
+    if np.ndim(theta):
+        raise ValueError("theta must be one number, or 'auto', where lam='auto' chooses lambda.")
+    return penalty_family(make_penalty(penalty, theta), DEFAULT_Q)  # type: ignore[arg-type]
+
+
+def _penalties(
+    penalty: str | Penalty, theta: float | Sequence[float] | str, settings: Nort, problem: Problem
+) -> list[Penalty]:
+    """Return the penalty of each regularised mode for a given lambda."""
+    regulariser = settings.regulariser(problem)
+    if _is_auto(theta, "theta"):
+        weight = regulariser.total / regulariser.tau
+        # With theta at the cut, LSP cuts at the root of the weight, capped-l1 and MCP at the weight itself.
+        default = {"lsp": math.sqrt(weight), "capped_l1": weight, "mcp": weight, "scad": SCAD_THETA}
+        theta = default.get(penalty) if isinstance(penalty, str) else None  # type: ignore[assignment]
+        if penalty in SCALED_BY_CUT and not weight:
+            theta = 1.0
+    return [make_penalty(penalty, value) for value in per_mode(theta, "theta", regulariser.modes)]  # type: ignore[arg-type]
+
+
+def _selected(
+    settings: Nort,
+    family: Callable[[float], Penalty],
+    problem: Problem,
+    validation: float | Observations,
+    rng: np.random.Generator,
+    display: Display,
+    callback: Callback,
+) -> tuple[Nort, Path, Result]:
+    """Choose lambda on held-out entries, then fit all entries with it."""
+    began = time.monotonic()
+    display.begin("choosing lambda", PATH_ITERATIONS)
+    training, held_out = _split(problem.observations, validation, rng)
+    selection = follow(settings, Problem(training, problem.loss), held_out, family, rng=rng, callback=callback)
+    left = None if settings.time_limit is None else settings.time_limit - (time.monotonic() - began)
+    best = replace(selection.method, max_iter=settings.max_iter, tol=settings.tol, time_limit=settings.time_limit)
+    if selection.stopped is not None or (left is not None and left <= 0):
+        status = selection.stopped or Status.TIME_LIMIT
+        return best, selection.path, replace(selection.result, status=status)
+    display.begin("fitting all entries", settings.max_iter)
+    refit = replace(best, time_limit=left)
+    result = refit.solve(problem, start=selection.result.model, rng=rng, callback=callback)
+    return best, selection.path, result
+
+
+def _split(
+    observations: Observations, validation: float | Observations, rng: np.random.Generator
+) -> tuple[Observations, Observations]:
+    """Return the entries to fit and the entries to choose with."""
+    if isinstance(validation, Observations):
+        if validation.shape != observations.shape:
+            raise ValueError(
+                f"validation must have the shape of the data, {observations.shape}, but it has {validation.shape}."
+            )
+        return observations, validation
+    fraction = real_number(validation, "validation", above=0, below=1)
+    if len(observations) < FEWEST_TO_CHOOSE:
+        raise ValueError(
+            f"lam='auto' needs at least {FEWEST_TO_CHOOSE} observed entries to hold some out, "
+            f"but there are {len(observations)}; give lam."
+        )
+    return observations.split(fraction, rng=rng)
+
+
+def _described(method: Method, loss: str | Loss, penalty: str | Penalty, problem: Problem) -> dict[str, Any]:
+    """Return what the method ran with, by name, in words and numbers only."""
+    described: dict[str, Any] = {
+        "method": next((name for name, kind in METHODS.items() if type(method) is kind), repr(method)),
+        "loss": loss if isinstance(loss, str) else repr(loss),
+        "max_iter": method.max_iter,
+        "tol": method.tol,
+        "time_limit": method.time_limit,
+        "lam": (),
+        "theta": (),
+    }
+    if isinstance(method, Nort):
+        regulariser = method.regulariser(problem)
+        described |= {
+            "penalty": penalty if isinstance(penalty, str) else repr(penalty),
+            "lam": regulariser.lam,
+            "theta": tuple(getattr(each, "theta", None) for each in regulariser.penalties),
+            "modes": regulariser.modes,
+            "max_rank": regulariser.max_ranks,
+            "tau": regulariser.tau,
+            "momentum": method.momentum,
+        }
+    return described

@@ -1,0 +1,35 @@
+"""Files that are whole or not there at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def written_beside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
+    """Give a file to write to, which takes the name `path` only when all is written.
+
+    An error, or an interrupt, leaves whatever stood there before as it was.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise OSError(f"{target} cannot be written: {error.strerror}; choose another path.") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        # mkstemp makes files that only their owner can read; give this one what any new file gets.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

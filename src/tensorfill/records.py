@@ -1,0 +1,46 @@
+"""Sequences of records that are read by row, or by column name as arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+R = TypeVar("R")
+
+
+class Records(Sequence[R], Generic[R]):
+    """Records of one dataclass."""
+
+    columns: ClassVar[tuple[str, ...]]
+
+    def __init__(self, records: Iterable[R] = ()) -> None:
+        self._records = tuple(records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._records)
+
+    @overload
+    def __getitem__(self, key: int) -> R: ...
+    @overload
+    def __getitem__(self, key: slice) -> Self: ...
+    @overload
+    def __getitem__(self, key: str) -> NDArray[Any]: ...
+    def __getitem__(self, key: int | slice | str) -> R | Self | NDArray[Any]:
+        if isinstance(key, slice):
+            return type(self)(self._records[key])
+        if not isinstance(key, str):
+            return self._records[key]
+        if key not in self.columns:
+            raise KeyError(f"There is no column {key!r}; the columns are {', '.join(self.columns)}.")
+        return np.array([getattr(record, key) for record in self._records])
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the records as dictionaries, ready for a table."""
+        return [dataclasses.asdict(record) for record in self._records]  # type: ignore[call-overload]

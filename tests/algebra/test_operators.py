@@ -1,0 +1,276 @@
+"""The unfoldings as linear operators, sparse plus low-rank and dense, against dense NumPy."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from unittest import mock
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tensorfill.algebra import kernels
+from tensorfill.algebra.operators import DenseUnfolding, SparsePattern, SparsePlusLowRank, add_dense
+from tensorfill.algebra.unfolding import columns, unfold
+from tests.strategies import (
+    ORDERS,
+    blocks,
+    dense_component,
+    dense_sum,
+    generators,
+    modes,
+    observed,
+    random_component,
+    random_components,
+    ranks,
+    scatter,
+    shapes,
+    weights,
+)
+
+MOST_THREADS = numba.config.NUMBA_NUM_THREADS
+THREADS = [1, pytest.param(MOST_THREADS, marks=pytest.mark.skipif(MOST_THREADS < 2, reason="one thread only"))]
+
+
+@contextmanager
+def threads(count):
+    before = numba.get_num_threads()
+    numba.set_num_threads(count)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def shared_among(count):
+    """Cut the work into `count` shares, which may be more than there are threads."""
+    return mock.patch.object(kernels, "thread_count", return_value=count)
+
+
+def pattern_of(coords, shape, modes=None):
+    """Return the pattern of coordinates as Observations hold them: int32, one mode after the other, read-only."""
+    coords = np.asfortranarray(coords, dtype=np.int32)
+    coords.flags.writeable = False
+    return SparsePattern(coords, shape, range(len(shape)) if modes is None else modes)
+
+
+def close(actual, expected, tolerance=1e-9):
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def check_entries(pattern, coords, shape, rng):
+    parts = random_components(rng, shape)
+    factors = rng.uniform(-2, 2, len(parts)).tolist()
+    expected = dense_sum(parts, factors, shape)[tuple(coords.T)]
+    close(pattern.entries(list(zip(factors, parts, strict=True))), expected)
+
+
+def check_products(pattern, coords, shape, rng, block):
+    values = rng.standard_normal(len(coords))
+    tensor = scatter(coords, values, shape)
+    for mode in range(len(shape)):
+        matrix = unfold(tensor, mode)
+        a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
+        out = rng.standard_normal((matrix.shape[1], block))
+        expected = out + matrix.T @ a
+        pattern.add_left(mode, values, a, out)
+        close(out, expected)
+        close(pattern.right(mode, values, b), matrix @ b)
+
+
+shapes_and_entries = shapes(max_entries=1000).flatmap(lambda shape: st.tuples(st.just(shape), observed(shape)))
+# What random draws seldom meet: a single entry, one slice of each mode, modes of size one, everything seen.
+CORNERS = [
+    ((4, 5, 6), np.array([[3, 4, 5]])),
+    ((4, 5, 6), np.array([[2, 1, 0], [2, 1, 5], [2, 4, 0]])),
+    ((4, 5, 6), np.array([[0, 3, 0], [1, 3, 5], [3, 3, 2]])),
+    ((4, 5, 6), np.array([[0, 0, 5], [1, 4, 5], [3, 3, 5]])),
+    ((1, 5, 1, 6), np.array([[0, 0, 0, 5], [0, 1, 0, 2], [0, 4, 0, 5]])),
+    ((5, 1), np.array([[0, 0], [3, 0], [4, 0]])),
+    ((1, 1, 1), np.array([[0, 0, 0]])),
+    ((3, 2, 2), np.argwhere(np.ones((3, 2, 2)))),
+]
+
+
+@pytest.mark.parametrize("count", THREADS)
+class TestSparsePattern:
+    @settings(max_examples=25, deadline=None)
+    @given(drawn=shapes_and_entries, rng=generators)
+    def test_entries(self, count, drawn, rng):
+        shape, coords = drawn
+        with threads(count):
+            check_entries(pattern_of(coords, shape), coords, shape, rng)
+
+    @settings(max_examples=25, deadline=None)
+    @given(drawn=shapes_and_entries, rng=generators, block=blocks)
+    def test_products(self, count, drawn, rng, block):
+        shape, coords = drawn
+        with threads(count):
+            check_products(pattern_of(coords, shape), coords, shape, rng, block)
+
+    @pytest.mark.parametrize(("shape", "coords"), CORNERS)
+    def test_corners(self, count, shape, coords):
+        rng = np.random.default_rng(0)
+        with threads(count):
+            pattern = pattern_of(coords, shape)
+            check_entries(pattern, coords, shape, rng)
+            check_products(pattern, coords, shape, rng, block=2)
+
+    def test_a_larger_problem_in_which_threads_meet(self, count):
+        shape, rng = (20, 30, 25), np.random.default_rng(0)
+        coords = np.argwhere(rng.random(shape) < 0.3)
+        with threads(count):
+            pattern = pattern_of(coords, shape)
+            check_entries(pattern, coords, shape, rng)
+            check_products(pattern, coords, shape, rng, block=4)
+
+
+class TestShares:
+    @settings(max_examples=25, deadline=None)
+    @given(drawn=shapes_and_entries, rng=generators, count=st.integers(2, 9))
+    def test_any_number_of_shares_gives_the_same(self, drawn, rng, count):
+        shape, coords = drawn
+        with shared_among(count):
+            pattern = pattern_of(coords, shape)
+        check_entries(pattern, coords, shape, rng)
+        check_products(pattern, coords, shape, rng, block=2)
+
+    @settings(max_examples=40, deadline=None)
+    @given(drawn=shapes_and_entries, count=st.integers(1, 9))
+    @example(drawn=CORNERS[0], count=4)
+    @example(drawn=CORNERS[-1], count=5)
+    def test_no_two_threads_write_to_the_same_row_of_the_left_product(self, drawn, count):
+        """A race would show only now and then, so look at the shares that the loop is given."""
+        shape, coords = drawn
+        with shared_among(count):
+            pattern = pattern_of(coords, shape)
+        for mode in range(len(shape)):
+            with mock.patch.object(kernels, "add_left") as loop:
+                pattern.add_left(mode, np.zeros(0), np.zeros((0, 1)), np.zeros((0, 1)))
+            _, cols, _, _, tiles, _ = loop.call_args.args
+            assert tiles.shape[1] == count + 1
+            walked = [
+                np.concatenate([np.arange(row[t], row[t + 1]) for row in tiles]).astype(int) for t in range(count)
+            ]
+            assert sorted(np.concatenate(walked).tolist()) == list(range(len(coords)))
+            written = [set(cols[share].tolist()) for share in walked]
+            assert sum(map(len, written)) == len(set().union(*written))
+
+    def test_some_modes_only(self):
+        shape, rng = (6, 5, 4), np.random.default_rng(0)
+        coords = np.argwhere(rng.random(shape) < 0.5)
+        values = rng.standard_normal(len(coords))
+        for chosen in [(0,), (1,), (2,), (0, 2), (1, 2)]:
+            pattern = pattern_of(coords, shape, chosen)
+            for mode in chosen:
+                matrix = unfold(scatter(coords, values, shape), mode)
+                b = rng.standard_normal((matrix.shape[1], 2))
+                close(pattern.right(mode, values, b), matrix @ b)
+
+
+@st.composite
+def sums(draw):
+    """Draw a sum of components and a sparse tensor, and the dense tensor that it is."""
+    shape, coords = draw(shapes_and_entries)
+    rng = draw(generators)
+    parts = random_components(rng, shape)
+    factors = rng.uniform(-2, 2, len(parts)).tolist()
+    values = rng.standard_normal(len(coords))
+    tensor = dense_sum(parts, factors, shape) + scatter(coords, values, shape)
+    return coords, list(zip(factors, parts, strict=True)), values, tensor, rng
+
+
+class TestUnfoldings:
+    @settings(max_examples=30, deadline=None)
+    @given(drawn=sums(), block=blocks)
+    def test_both_equal_dense_and_are_adjoint(self, drawn, block):
+        coords, terms, values, tensor, rng = drawn
+        pattern = pattern_of(coords, tensor.shape)
+        for mode in range(tensor.ndim):
+            matrix = unfold(tensor, mode)
+            a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
+            sparse = SparsePlusLowRank(pattern, mode, terms, values)
+            for operator in (sparse, DenseUnfolding(tensor, mode)):
+                assert operator.shape == matrix.shape
+                left, right = operator.left(a), operator.right(b)
+                assert left.shape == (matrix.shape[1], block)
+                assert right.shape == (matrix.shape[0], block)
+                close(left, matrix.T @ a)
+                close(right, matrix @ b)
+                close(np.vdot(left, b), np.vdot(a, right), 1e-8)
+
+    @pytest.mark.parametrize("last", [1, 3, 15, 16, 17, 40])
+    @pytest.mark.parametrize("mode", [0, 1, 2])
+    def test_dense_products_on_both_sides_of_the_batching_limit(self, mode, last):
+        rng = np.random.default_rng(0)
+        operator = DenseUnfolding(rng.standard_normal((5, 6, last)), mode)
+        matrix = operator.matrix
+        np.testing.assert_array_equal(matrix, unfold(operator.tensor, mode))
+        a, b = (rng.standard_normal((size, 3)) for size in matrix.shape)
+        close(operator.left(a), matrix.T @ a)
+        close(operator.right(b), matrix @ b)
+
+    def test_without_components_only_the_sparse_part_is_left(self):
+        shape = (4, 5, 6)
+        coords, values = np.array([[0, 1, 2], [3, 4, 5]]), np.array([2.0, -1.0])
+        operator = SparsePlusLowRank(pattern_of(coords, shape), 1, [], values)
+        matrix = unfold(scatter(coords, values, shape), 1)
+        close(operator.left(np.eye(5)), matrix.T)
+        close(operator.right(np.eye(24)), matrix)
+
+    @pytest.mark.parametrize("mode", [0, 1, 2])
+    def test_float32_stays_float32(self, mode):
+        shape, rng = (6, 5, 20), np.random.default_rng(0)
+        parts = [random_component(rng, shape, m, 2, np.float32) for m in range(3)]
+        coords = np.argwhere(rng.random(shape) < 0.3)
+        values = rng.standard_normal(len(coords)).astype(np.float32)
+        pattern, terms = pattern_of(coords, shape), [(0.3, part) for part in parts]
+        full = np.zeros(shape, dtype=np.float32)
+        for weight, part in terms:
+            add_dense(part, weight, full)
+        expected = dense_sum(parts, [0.3] * 3, shape)
+        close(full, expected, 1e-4)
+        entries = pattern.entries(terms)
+        assert entries.dtype == np.float32
+        close(entries, expected[tuple(coords.T)], 1e-4)
+        full[tuple(coords.T)] += values
+        a = rng.standard_normal((shape[mode], 2)).astype(np.float32)
+        b = rng.standard_normal((columns(shape, mode), 2)).astype(np.float32)
+        for operator in (SparsePlusLowRank(pattern, mode, terms, values), DenseUnfolding(full, mode)):
+            left, right = operator.left(a), operator.right(b)
+            assert left.dtype == right.dtype == np.float32
+            close(left, unfold(full, mode).T @ a, 1e-3)
+            close(right, unfold(full, mode) @ b, 1e-3)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+class TestAddDense:
+    @settings(max_examples=30, deadline=None)
+    @given(data=st.data(), rng=generators, rank=ranks, weight=weights)
+    def test_any_shape(self, order, data, rng, rank, weight):
+        shape = data.draw(shapes(order, order))
+        component = random_component(rng, shape, data.draw(modes(shape)), rank)
+        out = rng.standard_normal(shape)
+        expected = out + dense_component(component, shape, weight)
+        add_dense(component, weight, out)
+        close(out, expected)
+
+    def test_every_mode(self, order):
+        shape, rng = (3, 2, 4, 2, 3, 2)[:order], np.random.default_rng(0)
+        for mode in range(order):
+            component = random_component(rng, shape, mode, 2)
+            out = np.ones(shape)
+            add_dense(component, -0.5, out)
+            close(out, 1 + dense_component(component, shape, -0.5))
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_add_dense_keeps_the_type_of_what_it_adds_to(mode):
+    shape = (3, 4, 5)
+    component = random_component(np.random.default_rng(0), shape, mode, 2)
+    out = np.zeros(shape, dtype=np.float32)
+    add_dense(component, 1.0, out)
+    assert out.dtype == np.float32
+    close(out, dense_component(component, shape), 1e-5)

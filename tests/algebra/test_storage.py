@@ -1,0 +1,155 @@
+"""The two storages answer alike, and the sparse one never makes anything of the size of the tensor."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tensorfill.algebra.storage import DenseStorage, SparseStorage
+from tensorfill.algebra.unfolding import columns, unfold
+from tensorfill.observations import Observations
+from tests.strategies import (
+    blocks,
+    dense_sum,
+    generators,
+    observed,
+    random_component,
+    random_components,
+    scatter,
+    shapes,
+)
+
+
+def close(actual, expected, tolerance=1e-9):
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def both(observations):
+    modes = range(len(observations.shape))
+    return SparseStorage(observations, modes), DenseStorage(observations)
+
+
+def random_weights(rng, shape):
+    return tuple(rng.dirichlet(np.ones(len(shape))).tolist())
+
+
+@st.composite
+def observations(draw):
+    shape = draw(shapes(max_entries=600))
+    assume(math.prod(shape) > 1)
+    coords = draw(observed(shape, min_count=2))
+    values = draw(generators).standard_normal(len(coords))
+    if draw(st.booleans()):
+        return Observations(coords, values, shape)
+    return Observations.from_dense(scatter(coords, values, shape), scatter(coords, 1, shape) == 1)
+
+
+class TestBothStorages:
+    @settings(max_examples=25, deadline=None)
+    @given(obs=observations(), rng=generators)
+    def test_points_have_their_values_at_the_observed_entries(self, obs, rng):
+        parts, weights = random_components(rng, obs.shape), random_weights(rng, obs.shape)
+        expected = dense_sum(parts, weights, obs.shape)
+        sparse, dense = (storage.point(parts, weights) for storage in both(obs))
+        for point in (sparse, dense):
+            close(point.seen, expected[tuple(obs.coords.T)])
+            assert point.components == tuple(parts)
+            assert point.weights == weights
+            assert point.ranks == tuple(part.rank for part in parts)
+        assert sparse.full is None
+        close(dense.full, expected)
+
+    @settings(max_examples=25, deadline=None)
+    @given(obs=observations(), rng=generators)
+    def test_inner_products(self, obs, rng):
+        first, second = ((random_components(rng, obs.shape), random_weights(rng, obs.shape)) for _ in range(2))
+        expected = np.vdot(dense_sum(*first, obs.shape), dense_sum(*second, obs.shape))
+        for storage in both(obs):
+            x, y = storage.point(*first), storage.point(*second)
+            close(storage.inner(x, y), expected, 1e-8)
+            close(storage.inner(y, x), expected, 1e-8)
+            close(storage.inner(x, x), np.sum(dense_sum(*first, obs.shape) ** 2), 1e-8)
+
+    @settings(max_examples=25, deadline=None)
+    @given(obs=observations(), rng=generators, block=blocks)
+    def test_unfoldings_of_an_extrapolated_point(self, obs, rng, block):
+        shape = obs.shape
+        given_points = [(random_components(rng, shape), random_weights(rng, shape)) for _ in range(2)]
+        gamma, change = rng.uniform(0, 1), rng.standard_normal(len(obs))
+        factors = (1 + gamma, -gamma)
+        tensor = scatter(obs.coords, change, shape)
+        for factor, (parts, weights) in zip(factors, given_points, strict=True):
+            tensor += factor * dense_sum(parts, weights, shape)
+        for storage in both(obs):
+            points = [storage.point(*each) for each in given_points]
+            at = storage.unfoldings(list(zip(factors, points, strict=True)), change)
+            for mode in range(len(shape)):
+                matrix = unfold(tensor, mode)
+                assert at(mode).shape == matrix.shape
+                a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
+                close(at(mode).left(a), matrix.T @ a)
+                close(at(mode).right(b), matrix @ b)
+
+    def test_making_unfoldings_changes_neither_the_points_nor_the_change(self):
+        shape, rng = (4, 5, 6), np.random.default_rng(0)
+        obs = Observations.from_dense(np.where(rng.random(shape) < 0.5, 1.0, np.nan))
+        for storage in both(obs):
+            point = storage.point(random_components(rng, shape), (0.2, 0.3, 0.5))
+            seen, full, change = point.seen.copy(), np.copy(point.full), np.ones(len(obs))
+            unfolding = storage.unfoldings([(1.0, point)], change)(1)
+            unfolding.left(np.ones((5, 1)))
+            unfolding.right(np.ones((24, 1)))
+            np.testing.assert_array_equal(change, 1)
+            np.testing.assert_array_equal(point.seen, seen)
+            if point.full is not None:
+                np.testing.assert_array_equal(point.full, full)
+
+    def test_float32_stays_float32(self):
+        shape, rng = (4, 5, 6), np.random.default_rng(0)
+        obs = Observations.from_dense(np.where(rng.random(shape) < 0.5, 1.0, np.nan)).astype(np.float32)
+        parts = [random_component(rng, shape, mode, 2, np.float32) for mode in range(3)]
+        for storage in both(obs):
+            point = storage.point(parts, (0.2, 0.3, 0.5))
+            assert point.seen.dtype == np.float32
+            unfolding = storage.unfoldings([(1.0, point)], np.ones(len(obs), dtype=np.float32))(1)
+            assert unfolding.left(np.ones((5, 2), dtype=np.float32)).dtype == np.float32
+            assert unfolding.right(np.ones((24, 2), dtype=np.float32)).dtype == np.float32
+
+
+def test_a_point_of_the_sparse_storage_is_refused_by_the_dense_one():
+    shape, rng = (4, 5, 6), np.random.default_rng(0)
+    sparse, dense = both(Observations([[0, 0, 0], [1, 2, 3]], [1.0, 2.0], shape))
+    point = sparse.point(random_components(rng, shape), (0.2, 0.3, 0.5))
+    with pytest.raises(ValueError, match="sparse storage was given to the dense storage"):
+        dense.inner(point, point)
+
+
+def use_once(shape, count):
+    """Ask the sparse storage of a tensor every question that a method asks, in every mode."""
+    rng = np.random.default_rng(0)
+    obs = Observations(rng.integers(0, shape, (count, 3)), rng.standard_normal(count), shape, duplicates="last")
+    storage = SparseStorage(obs, range(3))
+    point = storage.point([random_component(rng, shape, mode, 2) for mode in range(3)], (0.2, 0.3, 0.5))
+    storage.inner(point, point)
+    at = storage.unfoldings([(1.3, point), (-0.3, point)], obs.values - point.seen)
+    for mode in range(3):
+        at(mode).left(rng.standard_normal((shape[mode], 2)))
+        at(mode).right(rng.standard_normal((columns(shape, mode), 2)))
+
+
+def test_the_sparse_storage_makes_nothing_of_the_size_of_the_tensor():
+    use_once((10, 10, 10), 50)  # compiles the loops, which takes memory of its own
+    shape = (300, 300, 300)
+    dense_size = math.prod(shape) * 8
+    tracemalloc.start()
+    try:
+        use_once(shape, 5_000)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < dense_size / 10

@@ -1,0 +1,402 @@
+"""What every model must do, and what is particular to one of them."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorfill.algebra.component import Component
+from tensorfill.algebra.unfolding import columns
+from tensorfill.models import MODELS, FoldedLowRank
+from tests.strategies import dense_sum, generators, random_component, shapes
+
+SHAPE = (4, 5, 6)
+
+
+def folded(shape, rng, ranks=None, dtype=np.float64):
+    """Return NORT's form, with the dense tensor that its formula gives."""
+    ranks = {mode: 1 + mode % 3 for mode in range(len(shape))} if ranks is None else ranks
+    parts = [random_component(rng, shape, mode, rank, dtype) for mode, rank in ranks.items()]
+    weights = rng.dirichlet(np.ones(len(parts)))
+    return FoldedLowRank(shape, parts, weights), dense_sum(parts, weights, shape)
+
+
+def folded_last_mode_only(shape, rng):
+    return folded(shape, rng, {len(shape) - 1: 2})
+
+
+def folded_with_a_zero(shape, rng):
+    return folded(shape, rng, {0: 2, len(shape) - 1: 0})
+
+
+def folded_zero(shape, rng):
+    return folded(shape, rng, {0: 0})
+
+
+def folded_float32(shape, rng):
+    return folded(shape, rng, dtype=np.float32)
+
+
+# A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
+FACTORIES = [folded, folded_last_mode_only, folded_with_a_zero, folded_zero, folded_float32]
+
+
+def close(actual, expected, model):
+    tolerance = 1e-9 if model.dtype == np.float64 else 2e-5
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def refuses(kind, words, action):
+    """Check that `action` is refused in one sentence that has these words."""
+    with pytest.raises(kind) as caught:
+        action()
+    message = str(caught.value)
+    for word in words:
+        assert word in message
+    assert message.endswith(".")
+    assert "\n" not in message
+    assert ". " not in message
+
+
+def in_one_line(key):
+    return " ".join(repr(key).split())
+
+
+def all_coordinates(shape):
+    return np.indices(shape).reshape(len(shape), -1).T
+
+
+def outer_index(array, keys):
+    """Return `array` with each mode indexed on its own: a number takes its mode away, a list keeps it."""
+    for mode in reversed(range(len(keys))):
+        array = array[(slice(None),) * mode + (keys[mode],)]
+    return array
+
+
+@st.composite
+def index_keys(draw, shape):
+    """Draw a key for each mode, or for some at either end of an Ellipsis; none that selects nothing."""
+    keys = [
+        draw(
+            st.one_of(
+                st.integers(-size, size - 1),
+                st.slices(size).filter(lambda part, size=size: len(range(*part.indices(size)))),
+                st.lists(st.integers(-size, size - 1), min_size=1, max_size=4),
+            )
+        )
+        for size in shape
+    ]
+    kind = draw(st.sampled_from(["every", "fewer", "ellipsis"]))
+    if kind == "every":
+        return tuple(keys), keys
+    first = draw(st.integers(0, len(shape)))
+    last = draw(st.integers(first, len(shape))) if kind == "ellipsis" else len(shape)
+    full = keys[:first] + [slice(None)] * (last - first) + keys[last:]
+    gap = [Ellipsis] if kind == "ellipsis" else []
+    return tuple(keys[:first] + gap + keys[last:]), full
+
+
+@pytest.fixture(params=FACTORIES, ids=lambda factory: factory.__name__)
+def pair(request):
+    return request.param(SHAPE, np.random.default_rng(0))
+
+
+@pytest.fixture
+def model(pair):
+    return pair[0]
+
+
+@pytest.fixture
+def dense(pair):
+    return pair[1]
+
+
+def each_factory(test):
+    return pytest.mark.parametrize("factory", FACTORIES, ids=lambda factory: factory.__name__)(test)
+
+
+class TestModelContract:
+    # What it is
+
+    def test_the_registry_knows_it_by_its_kind(self, model):
+        assert MODELS[model.kind] is type(model)
+
+    def test_shape_and_order(self, model):
+        assert model.shape == SHAPE
+        assert model.ndim == 3
+        assert all(isinstance(rank, int) for rank in model.ranks)
+
+    def test_repr_names_the_class_and_the_shape(self, model):
+        assert type(model).__name__ in repr(model)
+        assert str(SHAPE) in repr(model)
+
+    def test_nbytes_is_what_its_arrays_hold(self, model):
+        held = sum(array.nbytes for array in model.to_arrays().values())
+        assert held - 1024 <= model.nbytes <= held
+
+    # Values
+
+    @each_factory
+    @settings(max_examples=20, deadline=None)
+    @given(data=st.data(), rng=generators)
+    def test_dense_and_predicted_values_equal_the_formula(self, factory, data, rng):
+        shape = data.draw(shapes(max_entries=500))
+        model, dense = factory(shape, rng)
+        full = model.to_dense()
+        assert full.shape == shape
+        close(full, dense, model)
+        close(model.predict(all_coordinates(shape)), dense.ravel(), model)
+
+    def test_type_of_the_values(self, model):
+        assert model.to_dense().dtype == model.dtype
+        assert model.predict([[0, 1, 2]]).dtype == model.dtype
+        assert model[0].dtype == model.dtype
+        assert model.restrict([np.arange(size) for size in SHAPE]).dtype == model.dtype
+
+    def test_coordinates_in_any_order_and_more_than_once(self, model, dense):
+        coords = np.random.default_rng(1).integers(0, SHAPE, size=(200, 3))
+        close(model.predict(coords), dense[tuple(coords.T)], model)
+        close(model.predict(coords.tolist()), dense[tuple(coords.T)], model)
+
+    @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])
+    def test_coordinates_of_any_integer_type(self, model, dense, dtype):
+        coords = all_coordinates(SHAPE).astype(dtype)
+        close(model.predict(coords), dense.ravel(), model)
+
+    @pytest.mark.parametrize("dtype", [int, float])
+    def test_no_coordinates_give_no_values(self, model, dtype):
+        values = model.predict(np.empty((0, 3), dtype=dtype))
+        assert values.shape == (0,)
+        assert values.dtype == model.dtype
+
+    @pytest.mark.parametrize(
+        ("coords", "kind", "words"),
+        [
+            ([[0, 0]], ValueError, ["coords", "3 columns", "(1, 2)"]),
+            ([[0, 0, 0, 0]], ValueError, ["coords", "3 columns", "(1, 4)"]),
+            ([0, 0, 0], ValueError, ["coords", "one row for each entry", "(3,)"]),
+            ([[0, 0, 0], [0, 5, 0]], ValueError, ["coords", "from 0 to 4 in mode 1", "row 1", "(0, 5, 0)"]),
+            ([[0, 0, -1]], ValueError, ["coords", "from 0 to 5 in mode 2", "(0, 0, -1)"]),
+            ([[0.0, 0.0, 0.0]], TypeError, ["coords", "integers", "float64"]),
+            ([[True, False, True]], TypeError, ["coords", "integers", "bool"]),
+            ([["a", "b", "c"]], TypeError, ["coords", "integers"]),
+            ([[0, 0, 0], [1, 1]], ValueError, ["coords", "rows differ in length"]),
+        ],
+    )
+    def test_bad_coordinates_are_refused(self, model, coords, kind, words):
+        refuses(kind, words, lambda: model.predict(coords))
+
+    # Dense
+
+    def test_dense_above_the_limit_is_refused_until_it_is_raised(self, model, dense):
+        size = dense.size * model.dtype.itemsize
+        refuses(ValueError, [str(SHAPE), f"{size:,}", "max_bytes"], lambda: model.to_dense(max_bytes=size - 1))
+        close(model.to_dense(max_bytes=size), dense, model)
+
+    def test_dense_is_a_new_array_each_time(self, model, dense):
+        model.to_dense()[...] = 7
+        close(model.to_dense(), dense, model)
+
+    # Parts
+
+    @each_factory
+    @settings(max_examples=40, deadline=None)
+    @given(data=st.data(), rng=generators)
+    def test_indexing_equals_that_of_the_dense_array(self, factory, data, rng):
+        shape = data.draw(shapes(max_order=5, max_entries=300))
+        model, dense = factory(shape, rng)
+        key, keys = data.draw(index_keys(shape))
+        part = model[key]
+        expected = outer_index(dense, keys)
+        assert np.shape(part) == expected.shape
+        close(part, expected, model)
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            1,
+            -1,
+            slice(None),
+            slice(1, 3),
+            slice(None, None, -1),
+            slice(3, 0, -2),
+            slice(-100, 100),
+            Ellipsis,
+            (),
+            (1, 2),
+            (1, 2, 3),
+            (-1, -2, -3),
+            (Ellipsis, 0),
+            (0, Ellipsis),
+            (0, Ellipsis, 0),
+            (0, Ellipsis, 0, 0),
+            (slice(1, None, 2), Ellipsis, slice(None, None, -1)),
+            [0, 2, 2, -1],
+            (slice(None), [1, 3]),
+            (Ellipsis, [5, 0]),
+            (0, [1, 3], slice(None, None, 2)),
+            np.array([1, 0]),
+            np.int8(2),
+            range(3),
+        ],
+        ids=in_one_line,
+    )
+    def test_keys_that_mean_the_same_to_numpy(self, model, dense, key):
+        part = model[key]
+        assert np.shape(part) == dense[key].shape
+        close(part, dense[key], model)
+
+    def test_several_lists_take_their_outer_product(self, model, dense):
+        lists = [0, 3], [4, 1, 1], [-1]
+        close(model[lists], dense[np.ix_(*lists)], model)
+        close(model[lists[0], 2, lists[1]], dense[:, 2][np.ix_(lists[0], lists[1])], model)
+
+    @pytest.mark.parametrize(
+        "key", [slice(2, 2), (slice(None), []), (Ellipsis, slice(0, 0)), (0, slice(3, 1), 1)], ids=in_one_line
+    )
+    def test_a_part_with_nothing_in_it(self, model, dense, key):
+        part = model[key]
+        assert part.shape == dense[key].shape
+        assert part.dtype == model.dtype
+
+    @pytest.mark.parametrize("mask", [[True, False, False, True], [False] * 4, [True] * 4], ids=str)
+    def test_truth_values_are_a_mask_or_refused_but_never_read_as_zero_and_one(self, model, dense, mask):
+        try:
+            part = model[np.array(mask)]
+        except IndexError:
+            return
+        assert part.shape == dense[mask].shape
+        close(part, dense[mask], model)
+
+    @pytest.mark.parametrize(
+        ("key", "words"),
+        [
+            (4, ["4", "mode 0", "size 4"]),
+            (-5, ["-5", "mode 0", "size 4"]),
+            ((0, 5), ["5", "mode 1"]),
+            ((Ellipsis, 6), ["6", "mode 2"]),
+            (([0, 4],), ["4", "mode 0"]),
+            (2**70, ["mode 0"]),
+            (-(2**70), ["mode 0"]),
+            (1.0, ["mode 0", "whole numbers", "1.0"]),
+            ((0, [1.0, 2.0]), ["mode 1", "whole numbers"]),
+            ("a", ["mode 0", "whole numbers", "'a'"]),
+            (None, ["mode 0", "whole numbers", "None"]),
+            ([[0, 1], [1, 0]], ["mode 0", "whole numbers"]),
+            (np.zeros((2, 2), dtype=int), ["mode 0", "whole numbers"]),
+            ([[0, 1], [1]], ["mode 0", "whole numbers"]),
+            ((0, 0, 0, 0), ["order 3", "at most 3"]),
+            ((0, 0, 0, 0, Ellipsis), ["order 3", "at most 3"]),
+            ((Ellipsis, Ellipsis), ["order 3", "one '...'"]),
+        ],
+        ids=in_one_line,
+    )
+    def test_bad_keys_are_refused(self, model, key, words):
+        lower = [word.replace("mode", "ode") for word in words]  # "Mode" begins a sentence
+        refuses(IndexError, lower, lambda: model[key])
+
+    @each_factory
+    @settings(max_examples=20, deadline=None)
+    @given(data=st.data(), rng=generators)
+    def test_restrict(self, factory, data, rng):
+        shape = data.draw(shapes(max_entries=300))
+        model, dense = factory(shape, rng)
+        indices = [rng.integers(0, size, size=rng.integers(1, 5)) for size in shape]
+        expected = dense[np.ix_(*indices)]
+        part = model.restrict(indices)
+        assert type(part) is type(model)
+        assert part.shape == expected.shape
+        close(part.to_dense(), expected, model)
+        close(part.predict(all_coordinates(part.shape)), expected.ravel(), model)
+
+    # Norm and inner product
+
+    @each_factory
+    @settings(max_examples=20, deadline=None)
+    @given(data=st.data(), rng=generators)
+    def test_norm_and_inner_product(self, factory, data, rng):
+        shape = data.draw(shapes(max_entries=300))
+        (first, x), (second, y) = factory(shape, rng), factory(shape, rng)
+        precision = 1e-10 if first.dtype == np.float64 else 1e-5
+        tolerance = precision * max(1, np.linalg.norm(x) * np.linalg.norm(y)) * 10
+        assert math.isclose(first.inner(second), np.vdot(x, y), abs_tol=tolerance)
+        assert math.isclose(second.inner(first), np.vdot(x, y), abs_tol=tolerance)
+        np.testing.assert_allclose(first.norm() ** 2, np.vdot(x, x), rtol=1e-3, atol=1e-3)
+        assert isinstance(first.norm(), float)
+        assert isinstance(first.inner(second), float)
+
+    def test_norm_and_inner_product_of_a_part(self, model, dense):
+        indices = [np.array([3, 0, 0]), np.array([2, 1]), np.array([5, 0, 4, 4])]
+        part, expected = model.restrict(indices), dense[np.ix_(*indices)]
+        assert math.isclose(part.norm(), np.linalg.norm(expected), rel_tol=1e-4, abs_tol=1e-4)
+        other, other_expected = model.restrict([index[::-1] for index in indices]), expected[::-1, ::-1, ::-1]
+        assert math.isclose(part.inner(other), np.vdot(expected, other_expected), rel_tol=1e-4, abs_tol=1e-4)
+
+    @each_factory
+    def test_inner_product_with_another_shape_or_kind_is_refused(self, factory):
+        rng = np.random.default_rng(0)
+        model, _ = factory(SHAPE, rng)
+        other, _ = factory((4, 5, 7), rng)
+        refuses(TypeError, ["same kind and shape", "(4, 5, 7)"], lambda: model.inner(other))
+        refuses(TypeError, ["same kind and shape"], lambda: model.inner("a model"))
+
+    # Files
+
+    def test_round_trip_through_a_file_without_pickle(self, model, dense, tmp_path):
+        path = tmp_path / "model.npz"
+        np.savez(path, **model.to_arrays())
+        with np.load(path, allow_pickle=False) as arrays:
+            again = type(model).from_arrays(model.shape, arrays)
+        assert type(again) is type(model)
+        assert again.shape == model.shape
+        assert again.dtype == model.dtype
+        assert again.ranks == model.ranks
+        assert again.nbytes == model.nbytes
+        np.testing.assert_array_equal(again.to_dense(), model.to_dense())
+        close(again.to_dense(), dense, model)
+
+
+class TestFoldedLowRank:
+    def huge(self):
+        """Return a model of 24 GB if it were dense, and the three vectors of which it is the product."""
+        shape, rng = (2000, 3000, 500), np.random.default_rng(0)
+        a, b, c = (vector / np.linalg.norm(vector) for vector in map(rng.standard_normal, shape))
+        mode = min(range(3), key=lambda mode: columns(shape, mode))
+        assert mode == 1
+        component = Component(mode, b[:, None], np.array([2.0]), np.outer(a, c).reshape(-1, 1))
+        return FoldedLowRank(shape, [component], [1.0]), (2 * a, b, c)
+
+    def test_a_huge_tensor_is_predicted_and_sliced_without_being_made_dense(self):
+        model, (a, b, c) = self.huge()
+        coords = np.random.default_rng(1).integers(0, model.shape, size=(100_000, 3))
+        tracemalloc.start()
+        try:
+            values = model.predict(coords)
+            fibre = model[1999, :, -1]
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        i, j, k = coords.T
+        np.testing.assert_allclose(values, a[i] * b[j] * c[k], rtol=1e-12)
+        np.testing.assert_allclose(fibre, a[1999] * b * c[-1], rtol=1e-12)
+        assert peak < 32e6
+
+    def test_a_huge_tensor_is_not_made_dense_unasked(self):
+        model, _ = self.huge()
+        refuses(ValueError, ["(2000, 3000, 500)", "24,000,000,000", "max_bytes"], model.to_dense)
+        refuses(ValueError, ["24,000,000,000"], lambda: model[...])
+
+    def test_norm_of_a_huge_tensor(self):
+        model, _ = self.huge()
+        assert math.isclose(model.norm(), 2.0)
+
+    def test_modes_and_ranks(self):
+        model, _ = folded(SHAPE, np.random.default_rng(0), {2: 3, 0: 1})
+        assert model.modes == (2, 0)
+        assert model.ranks == (3, 1)
+        assert model.nbytes == 8 * (3 * (6 + 1 + 20) + 1 * (4 + 1 + 30))

@@ -1,0 +1,264 @@
+"""The front door."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tensorfill
+from tensorfill import Fit, Nort, Observations, Status, complete
+from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
+from tensorfill.metrics import rmse
+from tensorfill.penalties import LSP, PENALTIES
+
+
+def incomplete(shape=(20, 18, 16), missing=0.5, seed=0, noise=0.01):
+    rng = np.random.default_rng(seed)
+    factors = [rng.standard_normal((size, 2)) for size in shape]
+    truth = np.einsum("ir,jr,kr->ijk", *factors)
+    seen = truth + noise * rng.standard_normal(shape)
+    return truth, np.where(rng.random(shape) < missing, np.nan, seen)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    truth, holes = incomplete()
+    return truth, holes, complete(holes, rng=0)
+
+
+def test_one_call_fills_an_array(fitted):
+    truth, holes, fit = fitted
+    missing = np.isnan(holes)
+    filled = fit.filled()
+    assert rmse(filled[missing], truth[missing]) < 0.02 * truth.std()
+    np.testing.assert_array_equal(filled[~missing], holes[~missing])
+    assert np.isnan(holes).sum() == missing.sum()
+
+
+def test_the_fit_says_what_was_chosen(fitted):
+    _, holes, fit = fitted
+    assert fit.status is Status.CONVERGED
+    assert str(fit.status).endswith(".")
+    assert fit.ranks == (2, 2, 2)
+    assert len(fit.lam) == len(fit.theta) == 3
+    assert fit.lam[0] > 0
+    assert fit.settings["modes"] == (0, 1, 2)
+    assert fit.settings["penalty"] == "lsp"
+    assert fit.path.best.held_out == fit.path["held_out"].min() == fit.held_out_error
+    assert fit.history[0].iteration == 0
+    assert fit.shape == holes.shape
+    assert "ranks=(2, 2, 2)" in repr(fit)
+
+
+def test_every_view_of_the_fit_agrees(fitted):
+    _, _, fit = fitted
+    dense = fit.to_dense()
+    coords = np.argwhere(np.ones(fit.shape, dtype=bool))
+    np.testing.assert_allclose(fit.predict(coords), dense.ravel(), atol=1e-12)
+    np.testing.assert_allclose(fit[3], dense[3], atol=1e-12)
+    np.testing.assert_allclose(fit[:, 2, 5], dense[:, 2, 5], atol=1e-12)
+    np.testing.assert_allclose(fit[..., ::4], dense[..., ::4], atol=1e-12)
+
+
+def test_every_kind_of_input_gives_the_same_answer():
+    _, holes = incomplete()
+    seen = ~np.isnan(holes)
+    inputs = [
+        holes,
+        np.ma.masked_invalid(holes),
+        Observations.from_dense(np.nan_to_num(holes), seen),
+        Observations(np.argwhere(seen), holes[seen], holes.shape),
+        holes.tolist(),
+    ]
+    answers = [complete(data, lam=0.5, rng=0, max_iter=30).to_dense() for data in inputs]
+    for answer in answers[1:]:
+        np.testing.assert_allclose(answer, answers[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_answer_scales_with_the_data(scale, fitted):
+    _, holes, fit = fitted
+    scaled = complete(holes * scale, rng=0)
+    assert scaled.ranks == fit.ranks
+    np.testing.assert_allclose(scaled.to_dense() / scale, fit.to_dense(), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(PENALTIES))
+def test_every_penalty_by_name_with_lambda_chosen_and_given(name):
+    truth, holes = incomplete((12, 10, 9), missing=0.3)
+    missing = np.isnan(holes)
+    theta = {"theta": 2} if name == "tnn" else {}
+    for options in ({}, {"lam": 1.0}):
+        fit = complete(holes, penalty=name, rng=0, **options, **theta)
+        # The mean is zero; the convex nuclear norm shrinks what it finds.
+        assert rmse(fit.to_dense()[missing], truth[missing]) < 0.6 * truth.std(), (name, options)
+        assert fit.settings["penalty"] == name
+
+
+def test_an_own_penalty_loss_and_method():
+    class Rank:
+        def value(self, s):
+            return float(np.count_nonzero(s))
+
+        def prox(self, s, weight):
+            return np.where(s**2 > 2 * weight, s, 0.0)
+
+    class Doubled:
+        curvature = 2.0
+
+        def value(self, prediction, observed):
+            return (prediction - observed) ** 2
+
+        def derivative(self, prediction, observed):
+            return 2 * (prediction - observed)
+
+    truth, holes = incomplete()
+    missing = np.isnan(holes)
+    for options in ({"penalty": Rank()}, {"loss": Doubled()}, {"method": Nort(lam=0.5, penalty=LSP(0.5))}):
+        fit = complete(holes, rng=0, **options)
+        assert rmse(fit.to_dense()[missing], truth[missing]) < 0.1 * truth.std()
+
+
+def test_the_same_seed_gives_the_same_bits_and_nothing_global_is_touched():
+    _, holes = incomplete()
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, other = (complete(holes, rng=7).to_dense() for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(state, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_bounds_clip_predictions():
+    _, holes = incomplete()
+    fit = complete(holes, lam=0.5, bounds=(-0.5, 1.0), rng=0)
+    assert fit.to_dense().min() == -0.5
+    assert fit.to_dense().max() == 1.0
+    assert fit.predict(np.argwhere(fit.model.to_dense() > 1)).max() == 1.0
+    assert fit[0].max() <= 1.0
+
+
+def test_start_from_an_earlier_fit_and_go_on():
+    _, holes = incomplete()
+    first = complete(holes, lam=0.5, rng=0, max_iter=5, tol=0)
+    longer = complete(holes, lam=0.5, rng=0, start=first, tol=1e-8)
+    assert first.status is Status.MAX_ITER
+    assert longer.history["f_tau"][0] == pytest.approx(first.history["f_tau"][-1])
+    assert longer.history["f_tau"][-1] < first.history["f_tau"][-1]
+
+
+def test_validation_entries_can_be_given():
+    data = synthetic((20, 20, 20), rank=2, rng=0)
+    fit = complete(data.observations, validation=data.test, rng=0)
+    assert fit.held_out_error < 5 * data.limit
+
+
+def test_interrupt_and_limits_keep_the_best_answer_so_far():
+    _, holes = incomplete()
+    calls = []
+
+    def interrupt(record, model):
+        calls.append(record)
+        if len(calls) == 12:
+            raise KeyboardInterrupt
+
+    fit = complete(holes, rng=0, callback=interrupt)
+    assert fit.status is Status.INTERRUPTED
+    assert np.isfinite(fit.to_dense()).all()
+    stopped = complete(holes, rng=0, callback=lambda record, model: record.iteration == 2)
+    assert stopped.status is Status.CALLBACK
+    limited = complete(holes, rng=0, time_limit=1e-6)
+    assert limited.status is Status.TIME_LIMIT
+    assert limited.path is not None
+
+
+def test_progress_is_shown_on_standard_error_only(capsys):
+    _, holes = incomplete((10, 10, 10))
+    complete(holes, rng=0, progress=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_float32_on_request():
+    _, holes = incomplete()
+    assert complete(holes, lam=0.5, rng=0).to_dense().dtype == np.float64
+    assert complete(holes, lam=0.5, rng=0, dtype="float32").to_dense().dtype == np.float32
+
+
+def test_slices_without_any_entry_are_told_of():
+    _, holes = incomplete((10, 9, 8), missing=0.2)
+    holes[3] = np.nan
+    holes[7] = np.nan
+    with pytest.warns(UserWarning, match=r"2 of the 10 slices of mode 0 have no observed entry.*predicts them as 0\.$"):
+        fit = complete(holes, lam=0.5, rng=0)
+    np.testing.assert_allclose(fit[3], 0, atol=1e-12)
+
+
+def test_complete_data_and_constant_data_are_no_trouble():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for array in (np.ones((6, 5, 4)), np.zeros((6, 5, 4)), np.arange(120).reshape(6, 5, 4)):
+            fit = complete(array, rng=0)
+            np.testing.assert_allclose(fit.filled(), array)
+            assert np.isfinite(fit.to_dense()).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"lam": "best"}, ["lam", "'auto'", "'best'"]),
+        ({"theta": "best"}, ["theta", "'auto'"]),
+        ({"lam": -1}, ["lam", "at least 0"]),
+        ({"penalty": "lps"}, ["penalty", "'lsp'", "'lps'"]),
+        ({"penalty": "tnn"}, ["theta", "'tnn'"]),
+        ({"penalty": "nuclear", "theta": 2.0}, ["theta", "left out"]),
+        ({"loss": "cubic"}, ["loss", "'square'"]),
+        ({"method": "magic"}, ["method", "'nort'", "'magic'"]),
+        ({"method": Nort(lam=1.0), "lam": 2.0}, ["method object", "'lam'"]),
+        ({"validation": 0}, ["validation", "above 0"]),
+        ({"validation": 1.5}, ["validation", "below 1"]),
+        ({"validation": Observations([[0, 0]], [1.0], (2, 2))}, ["validation", "shape"]),
+        ({"bounds": (1, 0)}, ["bounds", "low"]),
+        ({"max_iter": 0}, ["max_iter", "at least 1"]),
+        ({"rng": -1}, ["rng", "at least 0"]),
+        ({"theta": [1.0, 2.0, 3.0]}, ["theta", "one number"]),
+    ],
+)
+def test_bad_arguments_get_one_sentence(options, words):
+    with pytest.raises(ValueError) as caught:
+        complete(incomplete((10, 9, 8))[1], **options)
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+    assert message.endswith(".")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bounds": 3}, ["bounds", "two numbers"]),
+        ({"penalty": 3}, ["penalty", "value(s)", "prox(s, weight)"]),
+        ({"loss": Square}, ["loss", "derivative"]),
+        ({"dtype": "int32"}, ["float32 or float64"]),
+        ({"max_iter": 2.5}, ["max_iter", "whole number"]),
+    ],
+)
+def test_wrong_types_get_one_sentence(options, words):
+    with pytest.raises(TypeError) as caught:
+        complete(incomplete((10, 9, 8))[1], **options)
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+    assert message.endswith(".")
+
+
+def test_too_few_entries_to_choose_with():
+    with pytest.raises(ValueError, match=r"lam='auto' needs at least 10 observed entries.*give lam\."):
+        complete(np.array([[1.0, np.nan], [2.0, 3.0]]))
+
+
+def test_the_package_offers_what_it_names():
+    for name in tensorfill.__all__:
+        assert getattr(tensorfill, name) is not None
+    assert tensorfill.penalties.LSP is LSP
+    assert tensorfill.Fit is Fit
+    with pytest.raises(AttributeError, match="nothing"):
+        tensorfill.nothing  # noqa: B018
+    assert "complete" in dir(tensorfill)
