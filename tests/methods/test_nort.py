@@ -111,9 +111,9 @@ def test_a_matrix_with_the_nuclear_norm_equals_soft_impute(storage, modes):
     array = rng.standard_normal((20, 3)) @ rng.standard_normal((3, 15)) + 0.1 * rng.standard_normal((20, 15))
     seen = rng.random(array.shape) < 0.6
     task = Problem(Observations.from_dense(array, seen), Square())
-    result = Nort(
-        lam=1.5 / len(modes), penalty=Nuclear(), modes=modes, storage=storage, tol=0, max_iter=1500
-    ).solve(task, rng=0)
+    result = Nort(lam=1.5 / len(modes), penalty=Nuclear(), modes=modes, storage=storage, tol=0, max_iter=1500).solve(
+        task, rng=0
+    )
     np.testing.assert_allclose(result.model.to_dense(), soft_impute(array, seen, 1.5), atol=1e-6)
 
 

@@ -84,7 +84,7 @@ def synthetic(
     noise = real_number(noise, "noise", at_least=0)
     size = math.prod(shape)
     if observed is None:
-        observed = min(int(shape[min(2, len(shape) - 1)] / rank * sum(shape) * math.log(size)), size // 2)
+        observed = min(round(shape[min(2, len(shape) - 1)] / rank * sum(shape) * math.log(size)), size // 2)
     observed = whole_number(observed, "observed", at_least=1)
     tested = max(1, min(observed // 10, size - observed))
     if observed + tested > size:
