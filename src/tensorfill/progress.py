@@ -12,18 +12,16 @@ from .methods.base import Record
 
 
 class Display:
-    """A bar on standard error that follows a run; it vanishes at the end.
+    """A bar on standard error that follows a run and vanishes at its end; there is none where that is no terminal.
 
     Parameters
     ----------
     shown
         Whether anything is shown at all.
-    max_iter
-        The number of iterations at which the bar is full.
     """
 
-    def __init__(self, shown: bool, max_iter: int) -> None:
-        self._max_iter = max_iter
+    def __init__(self, shown: bool) -> None:
+        console = Console(stderr=True)
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -31,11 +29,11 @@ class Display:
             TextColumn("{task.completed}/{task.total}"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[state]}"),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
-            disable=not shown,
+            disable=not (shown and console.is_terminal),
         )
-        self._task = self._bar.add_task("starting", total=max_iter, state="")
+        self._task = self._bar.add_task("starting", total=None, state="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -46,11 +44,15 @@ class Display:
     ) -> None:
         self._bar.stop()
 
-    def begin(self, what: str, max_iter: int) -> None:
+    def begin(self, what: str, steps: int) -> None:
         """Start the bar over for the next part of the run."""
-        self._bar.reset(self._task, total=max_iter, description=what, state="")
+        self._bar.reset(self._task, total=steps, description=what, state="")
 
     def iteration(self, record: Record) -> None:
         """Show where an iteration stands."""
-        state = f"objective {record.objective:.4g}  ranks {record.ranks}"
+        state = f"objective {record.objective:.4g}, ranks {record.ranks}"
         self._bar.update(self._task, completed=record.iteration, state=state)
+
+    def tried(self, number: int, held_out: float) -> None:
+        """Show the score of a regularisation that was tried."""
+        self._bar.update(self._task, completed=number, state=f"held-out error {held_out:.4g}")

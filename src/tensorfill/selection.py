@@ -32,6 +32,9 @@ RATIO = 0.75
 SMALLEST_CUT = 1e-4
 """A path ends at this share of the cut at which it begins."""
 
+MOST_POINTS = math.ceil(math.log(SMALLEST_CUT) / math.log(RATIO))
+"""So many points make up the longest path."""
+
 PATIENCE = 4
 """A path ends after this many points without a better score."""
 
@@ -113,6 +116,7 @@ def follow(
     *,
     rng: np.random.Generator,
     callback: Callback | None = None,
+    tried: Callable[[int, float], None] | None = None,
 ) -> Selection:
     """Follow a path of falling lambda and score each point on the held-out entries.
 
@@ -130,6 +134,8 @@ def follow(
         Decides everything that is random.
     callback
         Called after every iteration.
+    tried
+        Called after every point with its number and score.
     """
     ends = None if settings.time_limit is None else time.monotonic() + settings.time_limit
     points: list[PathPoint] = []
@@ -140,6 +146,8 @@ def follow(
         model = result.model
         points.append(_scored(method, problem, held_out, cut, result))
         scores = [point.held_out for point in points]
+        if tried is not None:
+            tried(len(scores), scores[-1])
         if scores[-1] == min(scores):
             best = method, result
         if result.status not in (Status.CONVERGED, Status.MAX_ITER):
@@ -166,15 +174,14 @@ def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> f
     largest = 0.0
     for mode in regulariser.modes:
         start = rng.standard_normal((shape[mode], min(4, shape[mode]))).astype(dtype)
-        s = subspace_svd(unfolding(mode), start, sweeps=5)[1]
+        s = subspace_svd(unfolding(mode), start, sweeps=5).s
         largest = max(largest, float(s[0]) if len(s) else 0.0)
     return largest
 
 
 def _cuts(largest: float) -> list[float]:
-    count = math.ceil(math.log(SMALLEST_CUT) / math.log(RATIO))
     # Data that is zero everywhere has no scale; any cut then gives the answer zero.
-    return [(largest or 1.0) * RATIO**step for step in range(1, count + 1)]
+    return [(largest or 1.0) * RATIO**step for step in range(1, MOST_POINTS + 1)]
 
 
 def _at_cut(settings: Nort, problem: Problem, penalty: Penalty, cut: float, ends: float | None) -> Nort:

@@ -58,8 +58,8 @@ def inner_product(first: Component, second: Component, shape: Shape) -> float:
         return 0.0
     if first.mode == second.mode:
         return float(np.vdot((first.u * first.s).T @ (second.u * second.s), first.v.T @ second.v))
-    product = left_product(second, 1.0, shape, first.mode, first.u * first.s)
-    return float(np.vdot(first.v, product))
+    # The right product leaves a small matrix; the left one would leave one of the size of v.
+    return float(np.vdot(first.u * first.s, right_product(second, 1.0, shape, first.mode, first.v)))
 
 
 def inner_product_of_sums(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from .._types import Floats
-from .component import Component, WeightedComponent
+from .component import Component, WeightedComponent, side_by_side
 from .crossmode import inner_product_of_sums
 from .operators import DenseUnfolding, SparsePattern, SparsePlusLowRank, add_dense
 from .svd import Unfolding
@@ -87,7 +87,9 @@ class SparseStorage:
 
     def unfoldings(self, combination: Combination, change: Floats) -> Callable[[int], Unfolding]:
         """Return the unfoldings, by mode, of a combination to which `change` is added at the observed entries."""
-        terms = [(factor * weight, component) for factor, point in combination for weight, component in point.terms]
+        factors = [factor for factor, _ in combination]
+        parts = zip(*(point.terms for _, point in combination), strict=True)
+        terms = [side_by_side(factors, terms_of_mode) for terms_of_mode in parts]
         return lambda mode: SparsePlusLowRank(self._pattern, mode, terms, change)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -24,70 +25,105 @@ class Unfolding(Protocol):
         """Return the matrix times `b`."""
 
 
-def orthonormal(block: Floats) -> Floats:
-    """Return an orthonormal basis of the columns of a tall `block`, by small Gram matrices.
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """Singular triplets from large to small; the right vectors are made when it is known how many are wanted.
 
-    Columns are first brought to one length, so that only their angles decide how well the Gram matrix is
-    conditioned; directions that depend on the others are dropped, and nearly dependent ones are
-    orthonormalised twice.
+    Parameters
+    ----------
+    u, s
+        Left singular vectors and singular values.
+    block, mix
+        The right singular vectors are ``block @ mix``.
     """
-    smallest = 100 * np.finfo(block.dtype).eps
+
+    u: Floats
+    s: Floats
+    block: Floats
+    mix: Floats
+
+    def v(self, count: int | None = None) -> Floats:
+        """Return the first right singular vectors, all unless a number is given."""
+        vectors: Floats = self.block @ self.mix[:, :count]
+        return vectors
+
+
+def whitening(block: Floats) -> tuple[Floats, float]:
+    """Return T such that ``block @ T`` is orthonormal, by a small Gram matrix, and how well that is conditioned.
+
+    Columns are first brought to one length, so that only their angles decide the condition; directions that
+    depend on the others are dropped. The second answer is the least eigenvalue, 1 for orthogonal columns.
+    """
+    gram = block.T @ block
+    length = np.sqrt(np.diagonal(gram))
+    # A column of length zero has no direction: any length then serves to divide by.
+    length = np.where(length > 0, length, 1)
+    eigenvalues, vectors = scipy.linalg.eigh(gram / np.outer(length, length), check_finite=False)
+    keep = eigenvalues > 100 * np.finfo(block.dtype).eps * max(1, len(eigenvalues))
+    mix = (vectors / length[:, None])[:, keep] / np.sqrt(eigenvalues[keep])
+    return mix.astype(block.dtype, copy=False), float(eigenvalues[0]) if len(eigenvalues) else 1.0
+
+
+WELL_CONDITIONED = 0.1
+"""A least eigenvalue from which one whitening is accurate to rounding."""
+
+
+def orthonormal(block: Floats) -> Floats:
+    """Return an orthonormal basis of the columns of a tall `block`; nearly dependent ones are whitened twice."""
     for _ in range(3):
-        gram = block.T @ block
-        length = np.sqrt(np.diagonal(gram))
-        nonzero = length > 0
-        block, length = block[:, nonzero], length[nonzero]
-        gram = gram[np.ix_(nonzero, nonzero)] / np.outer(length, length)
-        eigenvalues, vectors = scipy.linalg.eigh(gram, check_finite=False)
-        keep = eigenvalues > smallest * max(1, len(eigenvalues))
-        vectors = (vectors / length[:, None])[:, keep] / np.sqrt(eigenvalues[keep])
-        block = block @ vectors.astype(block.dtype, copy=False)
-        if len(eigenvalues) == 0 or eigenvalues[0] > 0.1:
+        mix, least = whitening(block)
+        block = block @ mix
+        if least > WELL_CONDITIONED:
             break
     return block
 
 
-def subspace_svd(matrix: Unfolding, start: Floats, sweeps: int) -> tuple[Floats, Floats, Floats]:
+def subspace_svd(matrix: Unfolding, start: Floats, sweeps: int) -> Decomposition:
     """Return the leading singular triplets by block subspace iteration from the columns of `start`.
 
     Each sweep multiplies once with the transposed matrix and once with the matrix; a Rayleigh-Ritz step turns
-    the last block into singular vectors. One sweep is enough where `start` comes from a nearby matrix.
-
-    Returns
-    -------
-    u, s, v
-        With as many triplets as `start` has independent columns, from large to small.
+    the last block into singular vectors. One sweep is enough where `start` comes from a nearby matrix: its
+    block is then nearly orthogonal already, and is whitened without being copied, since
+    ``matrix @ (block @ mix) = (matrix @ block) @ mix``.
     """
     a = start
     for _ in range(sweeps):
-        b = orthonormal(matrix.left(a))
-        a = matrix.right(b)
+        block = matrix.left(a)
+        mix, least = whitening(block)
+        if least <= WELL_CONDITIONED:
+            block = orthonormal(block @ mix)
+            mix = np.eye(block.shape[1], dtype=block.dtype)
+        a = matrix.right(block) @ mix
     u, s, wt = scipy.linalg.svd(a, full_matrices=False, check_finite=False)
-    return u, s, b @ wt.T
+    return Decomposition(u, s, block, mix @ wt.T)
 
 
-def exact_svd(matrix: Floats) -> tuple[Floats, Floats, Floats]:
+def exact_svd(matrix: Floats) -> Decomposition:
     """Return the full decomposition of a dense matrix."""
     u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
-    return u, s, vt.T
+    return Decomposition(u, s, vt.T, np.eye(len(s), dtype=matrix.dtype))
 
 
-def gram_svd(matrix: Floats) -> tuple[Floats, Floats, Floats]:
+def gram_svd(matrix: Floats) -> Decomposition:
     """Return the decomposition of a dense matrix by the Gram matrix of its shorter side.
 
-    Several times cheaper than `exact_svd` for a long matrix. Singular values below the root of the rounding error, as a
-    share of the largest, cannot be told from zero this way and are left out.
+    Several times cheaper than `exact_svd` for a long matrix. Singular values below the root of the rounding
+    error, as a share of the largest, cannot be told from zero this way and are left out.
     """
     rows, cols = matrix.shape
-    if rows > cols:
-        v, s, u = gram_svd(matrix.T)
-        return u, s, v
-    _, u = scipy.linalg.eigh(matrix @ matrix.T, check_finite=False)
-    u = u[:, ::-1]
-    v = matrix.T @ u
-    s = np.sqrt(np.einsum("ir,ir->r", v, v))
-    keep = s > 10 * np.sqrt(np.finfo(matrix.dtype).eps) * s[0] if rows else s > 0
-    return u[:, keep], s[keep], v[:, keep] / s[keep]
+    if rows <= cols:
+        u = scipy.linalg.eigh(matrix @ matrix.T, check_finite=False)[1][:, ::-1]
+        v = matrix.T @ u
+        s = np.sqrt(np.einsum("ir,ir->r", v, v))
+    else:
+        v = scipy.linalg.eigh(matrix.T @ matrix, check_finite=False)[1][:, ::-1]
+        u = matrix @ v
+        s = np.sqrt(np.einsum("ir,ir->r", u, u))
+    keep = s > 10 * np.sqrt(np.finfo(matrix.dtype).eps) * s.max(initial=0)
+    s = s[keep]
+    if rows <= cols:
+        return Decomposition(u[:, keep], s, v, np.eye(v.shape[1], dtype=v.dtype)[:, keep] / s)
+    return Decomposition(u[:, keep] / s, s, v, np.eye(v.shape[1], dtype=v.dtype)[:, keep])
 
 
 def singular_values_of_sum(

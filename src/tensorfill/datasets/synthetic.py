@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import real_number, whole_number
+from .._checks import choice, real_number, whole_number
 from .._types import Floats, Integers
 from ..metrics import accuracy_limit
 from ..observations import Observations
@@ -53,11 +53,12 @@ def synthetic(
     rank: int = 5,
     noise: float = 0.01,
     observed: int | None = None,
+    factors: str = "uniform",
     rng: np.random.Generator | int | None = None,
 ) -> SyntheticTensor:
     """Return a random tensor of the given rank with some entries observed.
 
-    The factors are uniform with the mean of each column taken away, the weights of the terms are normal.
+    The weights of the terms are normal.
 
     Parameters
     ----------
@@ -70,6 +71,9 @@ def synthetic(
     observed
         How many entries are observed; by default ``I_3 / rank * sum(shape) * log(prod(shape))``, the number that the
         paper takes, but never more than half of all.
+    factors
+        ``"uniform"``, with the mean of each column taken away, or ``"normal"``. The paper prints the second; the
+        code of its authors has the first.
     rng
         Decides everything that is random.
 
@@ -90,15 +94,17 @@ def synthetic(
     if observed + tested > size:
         raise ValueError(f"observed must leave entries to test with, but it is {observed:,} of {size:,}.")
     rng = np.random.default_rng(rng)
-    factors = tuple(_centred(rng.random((length, rank))) for length in shape)
+    normal = choice(factors, "factors", ["uniform", "normal"]) == "normal"
+    sizes = [(length, rank) for length in shape]
+    matrices = tuple(rng.standard_normal(size) if normal else _centred(rng.random(size)) for size in sizes)
     weights = rng.standard_normal(rank)
     coords = np.stack(np.unravel_index(_distinct(size, observed + tested, rng), shape), axis=1)
-    values = _entries(coords, factors, weights)
+    values = _entries(coords, matrices, weights)
     seen = values[:observed] + noise * rng.standard_normal(observed)
     return SyntheticTensor(
         Observations(coords[:observed], seen, shape),
         Observations(coords[observed:], values[observed:], shape),
-        factors,
+        matrices,
         weights,
         noise,
     )

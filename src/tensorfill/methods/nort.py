@@ -208,17 +208,17 @@ class NortSolver:
         """Return the component of X_d, and the directions to start from in the next iteration."""
         start = self._starting_block(d, matrix)
         if isinstance(matrix, DenseUnfolding) and self._svd == "exact":
-            u, s, v = exact_svd(matrix.matrix)
+            found = exact_svd(matrix.matrix)
         elif isinstance(matrix, DenseUnfolding) and self._svd == "auto" and 2 * start.shape[1] > min(matrix.shape):
-            u, s, v = gram_svd(matrix.matrix)
+            found = gram_svd(matrix.matrix)
         else:
-            u, s, v = subspace_svd(matrix, start, sweeps=1 if self._bases[d].shape[1] else FIRST_SWEEPS)
-        shrunk = self._regulariser.prox(d, s)
+            found = subspace_svd(matrix, start, sweeps=1 if self._bases[d].shape[1] else FIRST_SWEEPS)
+        shrunk = self._regulariser.prox(d, found.s)
         rank = len(shrunk)
         # Where every direction passed, there may be more to find: follow twice as many from here.
         follow = 2 * rank if rank == start.shape[1] else rank + EXTRA_DIRECTIONS
-        u_kept, v_kept = np.ascontiguousarray(u[:, :rank]), np.ascontiguousarray(v[:, :rank])
-        return Component(self._regulariser.modes[d], u_kept, shrunk, v_kept), u[:, :follow]
+        u = np.ascontiguousarray(found.u[:, :rank])
+        return Component(self._regulariser.modes[d], u, shrunk, found.v(rank)), found.u[:, :follow]
 
     def _starting_block(self, d: int, matrix: Unfolding) -> Floats:
         """Return the directions of the last iteration, with random ones where they are too few."""
