@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from threadpoolctl import threadpool_limits
 
-from ._checks import generator, listed, real_number
+from ._checks import choice, generator, listed
+from .automatic import Outcome, choose_and_fit, fit_as_given, split
 from .fit import Fit
-from .losses import Loss, make_loss
-from .methods.base import Callback, Method, Record, Result, Status
+from .losses import Loss, Square, make_loss
+from .methods.base import Callback, Method
 from .methods.nort import Nort, per_mode
 from .methods.registry import METHODS, method_class
 from .models import Model
@@ -25,16 +25,10 @@ from .observations import Observations
 from .penalties import Penalty, make_penalty
 from .problem import Problem
 from .progress import Display
-from .selection import MOST_POINTS, SCALED_BY_CUT, Path, follow, penalty_family
-
-DEFAULT_Q = 1.0
-"""Theta as a share of the cut, where neither the caller nor held-out entries decide."""
+from .selection import SCALED_BY_CUT, Chooser, Family
 
 SCAD_THETA = 3.7
 """The value that the inventors of SCAD recommend."""
-
-FEWEST_TO_CHOOSE = 10
-"""With fewer observed entries than this, none can be spared to choose lambda with."""
 
 
 def complete(
@@ -53,6 +47,8 @@ def complete(
     tol: float = 1e-4,
     time_limit: float | None = None,
     validation: float | Observations = 0.1,
+    holdout: str = "auto",
+    refine: str | None = None,
     bounds: tuple[float, float] | None = None,
     dtype: DTypeLike = np.float64,
     start: Fit | Model | None = None,
@@ -92,6 +88,12 @@ def complete(
         iterations running, or after so many seconds.
     validation
         The share of the entries that is held out to choose what is ``"auto"``, or the entries themselves.
+    holdout
+        ``"auto"`` holds out together what goes missing together, be it single entries, whole fibres or blocks;
+        ``"entry"`` holds out single entries.
+    refine
+        ``"tucker"`` polishes the answer by least squares on the ranks that were found, which takes away the bias of the
+        penalty, and keeps that where the held-out error falls; it needs ``lam="auto"`` and the square loss.
     bounds
         Predictions are clipped to (low, high).
     dtype
@@ -124,14 +126,13 @@ def complete(
     problem = Problem(_observations(data).astype(dtype), make_loss(loss))
     random = generator(rng)
     limits = _checked_bounds(bounds)
+    _check_refine(refine, lam, problem.loss)
     first = start.model if isinstance(start, Fit) else start
     _warn_of_empty_slices(problem.observations)
     with Display(progress) as display, threadpool_limits(1, user_api="blas"):
-        watch = _watching(display, callback)
         if isinstance(method, Method):
             _refuse_settings_beside(method, given)
-            display.begin("fitting", method.max_iter)
-            chosen, path, result = method, None, method.solve(problem, start=first, rng=random, callback=watch)
+            outcome = fit_as_given(method, problem, first, random, display, callback)
         else:
             method_class(method)
             settings = Nort(
@@ -145,18 +146,22 @@ def complete(
                 time_limit=time_limit,
             )
             if _is_auto(lam, "lam"):
-                family = _family(penalty, theta)
-                chosen, path, result = _selected(settings, family, problem, validation, random, display, callback)
+                training, held_out, how = split(problem.observations, validation, holdout, random)
+                chooser = Chooser(
+                    settings, Problem(training, problem.loss), held_out, *_family(penalty, theta), random, callback,
+                    display.tried,
+                )  # fmt: skip
+                outcome = choose_and_fit(chooser, problem, how, refine, display)
             else:
-                chosen, path = replace(settings, penalty=_penalties(penalty, theta, settings, problem)), None
-                display.begin("fitting", max_iter)
-                result = chosen.solve(problem, start=first, rng=random, callback=watch)
+                settings = replace(settings, penalty=_penalties(penalty, theta, settings, problem))
+                outcome = fit_as_given(settings, problem, first, random, display, callback)
     return Fit(
-        model=result.model,
-        status=result.status,
-        history=result.history,
-        settings=_described(chosen, loss, penalty, problem),
-        path=path,
+        model=outcome.result.model,
+        status=outcome.result.status,
+        history=outcome.result.history,
+        settings=_described(outcome, loss, penalty, problem),
+        path=outcome.path,
+        residuals=outcome.residuals,
         bounds=limits,
         observations=problem.observations,
     )
@@ -196,16 +201,6 @@ def _warn_of_empty_slices(observations: Observations) -> None:
             )
 
 
-def _watching(display: Display, callback: Callback | None) -> Callback:
-    """Return a callback that shows each iteration and then asks the caller's own."""
-
-    def watch(record: Record, model: Model) -> object:
-        display.iteration(record)
-        return None if callback is None else callback(record, model)
-
-    return watch
-
-
 def _refuse_settings_beside(method: Method, given: Mapping[str, Any]) -> None:
     """Raise an error where a setting is given beside a method object, which brings its own."""
     own = ("penalty", "lam", "theta", "modes", "max_rank", "tau", "momentum", "max_iter", "tol", "time_limit")
@@ -217,17 +212,19 @@ def _refuse_settings_beside(method: Method, given: Mapping[str, Any]) -> None:
         )
 
 
-def _family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> Callable[[float], Penalty]:
-    """Return the penalty for each cut of a path."""
+def _family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> tuple[Family, bool]:
+    """Return the penalty for a cut and a q, and whether q matters."""
     if _is_auto(theta, "theta"):
         if penalty == "tnn":
             raise ValueError("theta must be given for penalty 'tnn': how many singular values are left free.")
         if isinstance(penalty, str) and penalty in SCALED_BY_CUT:
-            return penalty_family(penalty, DEFAULT_Q)
-        return penalty_family(make_penalty(penalty, SCAD_THETA if penalty == "scad" else None), DEFAULT_Q)
-    if np.ndim(theta):
+            return lambda cut, q: SCALED_BY_CUT[penalty](q * cut), True
+        fixed = make_penalty(penalty, SCAD_THETA if penalty == "scad" else None)
+    elif np.ndim(theta):
         raise ValueError("theta must be one number, or 'auto', where lam='auto' chooses lambda.")
-    return penalty_family(make_penalty(penalty, theta), DEFAULT_Q)  # type: ignore[arg-type]
+    else:
+        fixed = make_penalty(penalty, theta)  # type: ignore[arg-type]
+    return lambda cut, q: fixed, False
 
 
 def _penalties(
@@ -245,54 +242,17 @@ def _penalties(
     return [make_penalty(penalty, value) for value in per_mode(theta, "theta", regulariser.modes)]  # type: ignore[arg-type]
 
 
-def _selected(
-    settings: Nort,
-    family: Callable[[float], Penalty],
-    problem: Problem,
-    validation: float | Observations,
-    rng: np.random.Generator,
-    display: Display,
-    callback: Callback | None,
-) -> tuple[Nort, Path, Result]:
-    """Choose lambda on held-out entries, then fit all entries with it."""
-    began = time.monotonic()
-    display.begin("choosing lambda", MOST_POINTS)
-    training, held_out = _split(problem.observations, validation, rng)
-    task = Problem(training, problem.loss)
-    selection = follow(settings, task, held_out, family, rng=rng, callback=callback, tried=display.tried)
-    left = None if settings.time_limit is None else settings.time_limit - (time.monotonic() - began)
-    best = replace(selection.method, max_iter=settings.max_iter, tol=settings.tol, time_limit=settings.time_limit)
-    if selection.stopped is not None or (left is not None and left <= 0):
-        status = selection.stopped or Status.TIME_LIMIT
-        return best, selection.path, replace(selection.result, status=status)
-    display.begin("fitting all entries", settings.max_iter)
-    refit = replace(best, time_limit=left)
-    watch = _watching(display, callback)
-    result = refit.solve(problem, start=selection.result.model, rng=rng, callback=watch)
-    return best, selection.path, result
+def _check_refine(refine: str | None, lam: Any, loss: Loss) -> None:
+    if refine is None:
+        return
+    choice(refine, "refine", ["tucker"])
+    if not isinstance(lam, str) or not isinstance(loss, Square):
+        raise ValueError("refine='tucker' needs lam='auto', to see on held-out entries if it helps, and loss='square'.")
 
 
-def _split(
-    observations: Observations, validation: float | Observations, rng: np.random.Generator
-) -> tuple[Observations, Observations]:
-    """Return the entries to fit and the entries to choose with."""
-    if isinstance(validation, Observations):
-        if validation.shape != observations.shape:
-            raise ValueError(
-                f"validation must have the shape of the data, {observations.shape}, but it has {validation.shape}."
-            )
-        return observations, validation
-    fraction = real_number(validation, "validation", above=0, below=1)
-    if len(observations) < FEWEST_TO_CHOOSE:
-        raise ValueError(
-            f"lam='auto' needs at least {FEWEST_TO_CHOOSE} observed entries to hold some out, "
-            f"but there are {len(observations)}; give lam."
-        )
-    return observations.split(fraction, rng=rng)
-
-
-def _described(method: Method, loss: str | Loss, penalty: str | Penalty, problem: Problem) -> dict[str, Any]:
+def _described(outcome: Outcome, loss: str | Loss, penalty: str | Penalty, problem: Problem) -> dict[str, Any]:
     """Return what the method ran with, by name, in words and numbers only."""
+    method = outcome.method
     described: dict[str, Any] = {
         "method": next((name for name, kind in METHODS.items() if type(method) is kind), repr(method)),
         "loss": loss if isinstance(loss, str) else repr(loss),
@@ -301,6 +261,8 @@ def _described(method: Method, loss: str | Loss, penalty: str | Penalty, problem
         "time_limit": method.time_limit,
         "lam": (),
         "theta": (),
+        "holdout": outcome.holdout,
+        "refine": "tucker" if outcome.refined else None,
     }
     if isinstance(method, Nort):
         regulariser = method.regulariser(problem)

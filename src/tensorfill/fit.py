@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._checks import real_number
 from ._types import Floats
 from .methods.base import History, Status
 from .models import Model
@@ -34,6 +36,8 @@ class Fit:
         What the method ran with, given or chosen, by name.
     path
         The regularisations that were tried on held-out entries, where one was chosen.
+    residuals
+        How far the held-out entries were from a fit without them; intervals rest on these.
     bounds
         Predictions are clipped to these.
     observations
@@ -45,6 +49,7 @@ class Fit:
     history: History
     settings: Mapping[str, Any]
     path: Path | None = None
+    residuals: Floats | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
     observations: Observations | None = field(default=None, repr=False)
 
@@ -70,12 +75,47 @@ class Fit:
 
     @property
     def held_out_error(self) -> float:
-        """Root mean square error on held-out entries at the regularisation that was chosen; NaN if none was."""
-        return self.path.best.held_out if self.path else float("nan")
+        """Root mean square error on the held-out entries of the fit without them; NaN where there were none."""
+        return float("nan") if self.residuals is None else float(np.sqrt(np.mean(self.residuals**2)))
 
-    def predict(self, coords: ArrayLike) -> Floats:
-        """Return the entries at `coords`, an array of whole numbers of shape (n, ndim); nothing dense is built."""
-        return self._bounded(self.model.predict(coords))
+    @overload
+    def predict(self, coords: ArrayLike) -> Floats: ...
+    @overload
+    def predict(self, coords: ArrayLike, *, interval: float) -> tuple[Floats, Floats, Floats]: ...
+    def predict(self, coords: ArrayLike, *, interval: float | None = None) -> Floats | tuple[Floats, Floats, Floats]:
+        """Return the entries at `coords`; nothing dense is built.
+
+        Parameters
+        ----------
+        coords
+            Whole numbers of shape (n, ndim).
+        interval
+            Also return the ends of intervals that hold this share of the true entries, observed as the data was.
+            They are split-conformal: their half width is that quantile of the held-out residuals. The share
+            is kept on average over entries that go missing as the held-out ones did, whatever the noise; it says
+            nothing of a single entry, nor of slices without any observation.
+
+        Returns
+        -------
+        values, or (values, low, high)
+        """
+        values = self.model.predict(coords)
+        if interval is None:
+            return self._bounded(values)
+        half = self._half_width(real_number(interval, "interval", above=0, below=1))
+        return self._bounded(values), self._bounded(values - half), self._bounded(values + half)
+
+    def _half_width(self, share: float) -> float:
+        if self.residuals is None:
+            raise ValueError("Intervals rest on held-out entries, and this fit had none; fit with lam='auto'.")
+        count = len(self.residuals)
+        place = math.ceil((count + 1) * share)
+        if place > count:
+            raise ValueError(
+                f"interval must be at most {count / (count + 1):.3f} with {count} held-out entries, "
+                f"but {share} was given; hold out more by raising validation."
+            )
+        return float(np.partition(self.residuals, place - 1)[place - 1])
 
     def __getitem__(self, key: Any) -> Floats:
         """Return a slice, fibre or sub-tensor as a dense array; indexed as an array is."""

@@ -326,7 +326,7 @@ class Observations:
         (90, 30, 1)
         """
         share = real_number(fraction, "fraction", above=0, below=1)
-        labels = self._group_labels(choice(by, "by", _SPLITS), mode, block)
+        labels = self.group_numbers(choice(by, "by", _SPLITS), mode, block)
         if labels.max() == 0:
             raise ValueError(
                 f"split by={by!r} needs at least two groups of entries, but the {len(self):,} observed make "
@@ -335,8 +335,8 @@ class Observations:
         held = _drawn(labels, share, generator(rng))
         return self.select(~held), self.select(held)
 
-    def _group_labels(self, by: str, mode: int | None, block: Sequence[int] | None) -> Integers:
-        """Return for each entry the number of the group with which it is held out."""
+    def group_numbers(self, by: str, mode: int | None = None, block: Sequence[int] | None = None) -> Integers:
+        """Return for each entry the number of the group it belongs to; groups are those of `split`."""
         if (mode is None) == (by in ("fibre", "slice")):
             raise ValueError(
                 "mode must be given for by='fibre' and by='slice' and left out otherwise, "

@@ -44,7 +44,7 @@ class Display:
     ) -> None:
         self._bar.stop()
 
-    def begin(self, what: str, steps: int) -> None:
+    def begin(self, what: str, steps: int | None) -> None:
         """Start the bar over for the next part of the run."""
         self._bar.reset(self._task, total=steps, description=what, state="")
 
@@ -54,5 +54,5 @@ class Display:
         self._bar.update(self._task, completed=record.iteration, state=state)
 
     def tried(self, number: int, held_out: float) -> None:
-        """Show the score of a regularisation that was tried."""
+        """Show the score of a regularisation that was tried; how many there will be is not known."""
         self._bar.update(self._task, completed=number, state=f"held-out error {held_out:.4g}")

@@ -1,20 +1,25 @@
 """Choosing the regularisation on held-out entries.
 
 A penalty is thought of by its cut, the singular value below which everything goes, and by q = theta / cut, how
-nonconvex it is. A path starts where the answer is zero and lowers the cut in equal ratios; each point starts from
-the answer of the last, so that ranks stay small all along. The score is the error on held-out entries.
+nonconvex it is: q = 1 shrinks much, q near 0 is a hard threshold. A path starts where the answer is zero and lowers
+the cut in equal ratios; each point starts from the answer of the last, so that ranks stay small all along, and the
+harder penalties are kept out of bad critical points. The score is the error on held-out entries.
+
+The choice goes coarse to fine: a path at q = 1; paths at other q over the last few cuts before the best; the
+cuts on either side of the best. Every further path starts from an answer of the first, so that it is short.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from ._types import Floats
 from .algebra.component import Component
 from .algebra.svd import subspace_svd
 from .losses import error
@@ -41,12 +46,30 @@ PATIENCE = 4
 CLEARLY_WORSE = 1.1
 """A path ends at once where the score is this much worse than the best."""
 
-PATH_TOLERANCE = 1e-3
+SPARE_RANK = 5
+"""From one point of a path to the next, a rank may double and gain so many. Where the cut falls below the noise, ranks
+would jump to their limit; a point that fills the room it has, and is no better, ends the path."""
+
+LEAD = 4
+"""A path at another q begins this many points before the best of the first."""
+
+STANDARD_ERRORS = 1.0
+"""A trial beats an earlier one only by so many standard errors of their difference, entry by entry on the same held-out
+entries; below that the earlier one, with its larger cut, is the simpler answer."""
+
+PATH_TOLERANCE = 3e-4
 PATH_ITERATIONS = 50
 """How far each point of a path is solved; the best is then solved to the end."""
 
+FIRST_Q = 1.0
+OTHER_Q = ((0.3, 0.1, 0.03), (3.0,))
+"""The q that are tried: after the first, each row in turn for as long as the score improves."""
+
 SCALED_BY_CUT: dict[str, type[Any]] = {"lsp": LSP, "capped_l1": CappedL1, "mcp": MCP}
 """Penalties whose theta is a singular value, so that it can be given as a share q of the cut."""
+
+Family = Callable[[float, float], Penalty]
+"""The penalty for a cut and a q."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +78,12 @@ class PathPoint:
 
     Parameters
     ----------
-    cut
-        The singular value below which everything goes.
+    cut, q
+        The singular value below which everything goes, and theta as a share of it.
     lam, theta
         The same for every regularised mode; theta is None for a penalty that has none.
+    modes
+        The regularised modes.
     ranks
         The ranks of the answer.
     training, held_out
@@ -68,8 +93,10 @@ class PathPoint:
     """
 
     cut: float
+    q: float
     lam: float
     theta: float | None
+    modes: tuple[int, ...]
     ranks: tuple[int, ...]
     training: float
     held_out: float
@@ -84,84 +111,191 @@ class Path(Records[PathPoint]):
 
     @property
     def best(self) -> PathPoint:
-        """The one with the least error on the held-out entries."""
+        """The one with the least error on the held-out entries; what is chosen is as good, but for chance."""
         return min(self, key=lambda point: point.held_out)
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
-    """What a path found.
+class Trial:
+    """A point with the method that made it, its answer, and its loss at each held-out entry."""
 
-    Parameters
-    ----------
-    path
-        Everything that was tried.
-    method, result
-        The method with the best regularisation, and its answer without the held-out entries.
-    stopped
-        Why the path was cut short, if it was.
-    """
-
-    path: Path
+    point: PathPoint
     method: Nort
     result: Result
-    stopped: Status | None
+    losses: Floats
+
+    def beats(self, other: Trial | None) -> bool:
+        """Tell whether it is better than an earlier trial by more than chance."""
+        if other is None:
+            return True
+        gain = other.losses - self.losses
+        return bool(gain.mean() > STANDARD_ERRORS * gain.std() / math.sqrt(len(gain)))
 
 
-def follow(
-    settings: Nort,
-    problem: Problem,
-    held_out: Observations,
-    family: Callable[[float], Penalty],
-    *,
-    rng: np.random.Generator,
-    callback: Callback | None = None,
-    tried: Callable[[int, float], None] | None = None,
-) -> Selection:
-    """Follow a path of falling lambda and score each point on the held-out entries.
+class Stopped(Exception):
+    """The caller, the clock or the keyboard asked to stop."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+@dataclass(eq=False)
+class Chooser:
+    """Tries regularisations of one problem and keeps the best.
 
     Parameters
     ----------
     settings
-        The method; its lambda and penalty are replaced along the path, and its time limit is that of the whole path.
+        The method; its lambda and penalty are replaced, and its time limit is that of the whole choice.
     problem
         The entries to fit.
     held_out
         The entries to score with.
-    family
-        The penalty for a given cut.
+    family, every_q
+        The penalty for a cut and a q, and whether q matters.
     rng
         Decides everything that is random.
     callback
         Called after every iteration.
     tried
-        Called after every point with its number and score.
+        Called after every trial with their number and the score.
     """
-    ends = None if settings.time_limit is None else time.monotonic() + settings.time_limit
-    points: list[PathPoint] = []
-    model: Model | None = None
-    for cut in _cuts(largest_cut(settings, problem, rng)):
-        method = _at_cut(settings, problem, family(cut), cut, ends)
-        result = method.solve(problem, start=model, rng=rng, callback=callback)
-        model = result.model
-        points.append(_scored(method, problem, held_out, cut, result))
-        scores = [point.held_out for point in points]
-        if tried is not None:
-            tried(len(scores), scores[-1])
-        if scores[-1] == min(scores):
-            best = method, result
+
+    settings: Nort
+    problem: Problem
+    held_out: Observations
+    family: Family
+    every_q: bool
+    rng: np.random.Generator
+    callback: Callback | None = None
+    tried: Callable[[int, float], None] | None = None
+    points: list[PathPoint] = field(default_factory=list)
+    best: Trial | None = None
+
+    def __post_init__(self) -> None:
+        limit = self.settings.time_limit
+        self._ends = None if limit is None else time.monotonic() + limit
+
+    def try_at(self, cut: float, q: float, settings: Nort, start: Model | None) -> Trial:
+        """Solve at one cut and q, score it, and keep it if it is the best so far."""
+        method = replace(
+            self._at(cut, q, settings),
+            max_iter=min(settings.max_iter, PATH_ITERATIONS),
+            tol=max(settings.tol, PATH_TOLERANCE),
+            time_limit=None if self._ends is None else max(self._ends - time.monotonic(), 1e-9),
+        )
+        result = method.solve(self.problem, start=start, rng=self.rng, callback=self.callback)
+        trial = self._scored(cut, q, method, result)
+        self.points.append(trial.point)
+        if trial.beats(self.best):
+            self.best = trial
+        if self.tried is not None:
+            self.tried(len(self.points), trial.point.held_out)
         if result.status not in (Status.CONVERGED, Status.MAX_ITER):
-            return Selection(Path(points), *best, result.status)
-        if _worsened(scores):
-            break
-    return Selection(Path(points), *best, None)
+            raise Stopped(result.status)
+        return trial
 
+    def follow(self, cuts: Iterable[float], q: float, settings: Nort, start: Model | None) -> list[Trial]:
+        """Try falling cuts, each from the answer of the last, until the score has clearly worsened.
 
-def penalty_family(penalty: str | Penalty, q: float) -> Callable[[float], Penalty]:
-    """Return the penalty as a function of the cut: with theta at q times the cut, or the same for all."""
-    if isinstance(penalty, str):
-        return lambda cut: SCALED_BY_CUT[penalty](q * cut)
-    return lambda cut: penalty
+        The answers are kept from a few points before the best on; those before make room.
+        """
+        trials: list[Trial] = []
+        best = 0
+        model = start
+        for cut in cuts:
+            room = self._room(settings, model)
+            trials.append(self.try_at(cut, q, replace(settings, max_rank=room), model))
+            point, model = trials[-1].point, trials[-1].result.model
+            better = trials[-1].beats(trials[best])
+            if better:
+                best = len(trials) - 1
+            full = any(rank == most for rank, most in zip(point.ranks, room, strict=True))
+            worse = point.held_out > CLEARLY_WORSE * trials[best].point.held_out
+            if worse or (full and not better) or len(trials) - 1 - best >= PATIENCE:
+                break
+            early = max(best - LEAD, 0)
+            del trials[:early]
+            best -= early
+        return trials
+
+    def _room(self, settings: Nort, model: Model | None) -> tuple[int, ...]:
+        """Return the largest rank of each mode for the next point of a path."""
+        limits = settings.regulariser(self.problem).max_ranks
+        ranks = (0,) * len(limits) if model is None else model.ranks
+        return tuple(min(most, 2 * rank + SPARE_RANK) for most, rank in zip(limits, ranks, strict=True))
+
+    def choose(self) -> None:
+        """Go from coarse to fine: the cut, then q where it is free, then the cut again."""
+        largest = largest_cut(self.settings, self.problem, self.rng)
+        # Data that is zero everywhere has no scale; any cut then gives the answer zero.
+        cuts = [(largest or 1.0) * RATIO**step for step in range(1, MOST_POINTS + 1)]
+        first = self.follow(cuts, FIRST_Q, self.settings, None)
+        if self.every_q:
+            for row in OTHER_Q:
+                self._try_row(row, first)
+        self._refine()
+
+    def _try_row(self, row: Sequence[float], first: Sequence[Trial]) -> None:
+        """Try other q, from the answers of the first path, for as long as the score improves."""
+        lead = first[0]
+        cuts = [lead.point.cut * RATIO**step for step in range(1, MOST_POINTS)]
+        for q in row:
+            before = self.leader
+            self.follow(cuts, q, self.settings, lead.result.model)
+            if self.leader is before:
+                break
+
+    def _refine(self) -> None:
+        """Try the cuts half a step above and below the best."""
+        best = self.leader
+        settings = replace(self.settings, max_rank=self._room(self.settings, best.result.model))
+        for step in (0.5, -0.5):
+            self.try_at(best.point.cut * RATIO**step, best.point.q, settings, best.result.model)
+
+    def final(self, entries: int) -> Nort:
+        """Return the method for a fit of `entries` entries with what was chosen.
+
+        The singular values of noise grow with the root of the number of entries, so the cut does too.
+        """
+        best = self.leader
+        cut = best.point.cut * math.sqrt(entries / len(self.problem.observations))
+        method = self._at(cut, best.point.q, best.method)
+        return replace(method, max_iter=self.settings.max_iter, tol=self.settings.tol, time_limit=None)
+
+    def _at(self, cut: float, q: float, settings: Nort) -> Nort:
+        """Return the method with the penalty and the lambda that give this cut."""
+        penalty = self.family(cut, q)
+        regulariser = settings.regulariser(self.problem)
+        lam = weight_for_cut(penalty, cut) * regulariser.tau / len(regulariser.modes)
+        return replace(settings, lam=lam, penalty=penalty)
+
+    @property
+    def leader(self) -> Trial:
+        """The best trial so far."""
+        if self.best is None:
+            raise ValueError("Nothing was tried yet.")
+        return self.best
+
+    def _scored(self, cut: float, q: float, method: Nort, result: Result) -> Trial:
+        loss, fitted = self.problem.loss, self.problem.observations
+        prediction = result.model.predict(self.held_out.coords)
+        last = result.history[-1]
+        regulariser = method.regulariser(self.problem)
+        point = PathPoint(
+            cut=cut,
+            q=q,
+            lam=regulariser.lam[0],
+            theta=getattr(regulariser.penalties[0], "theta", None),
+            modes=regulariser.modes,
+            ranks=last.ranks,
+            training=error(loss, result.model.predict(fitted.coords), fitted.values),
+            held_out=error(loss, prediction, self.held_out.values),
+            iterations=last.iteration,
+            seconds=last.seconds,
+        )
+        return Trial(point, method, result, loss.value(prediction, self.held_out.values))
 
 
 def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> float:
@@ -177,39 +311,3 @@ def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> f
         s = subspace_svd(unfolding(mode), start, sweeps=5).s
         largest = max(largest, float(s[0]) if len(s) else 0.0)
     return largest
-
-
-def _cuts(largest: float) -> list[float]:
-    # Data that is zero everywhere has no scale; any cut then gives the answer zero.
-    return [(largest or 1.0) * RATIO**step for step in range(1, MOST_POINTS + 1)]
-
-
-def _at_cut(settings: Nort, problem: Problem, penalty: Penalty, cut: float, ends: float | None) -> Nort:
-    """Return the method with this penalty, and the lambda that gives it this cut."""
-    regulariser = settings.regulariser(problem)
-    return replace(
-        settings,
-        lam=weight_for_cut(penalty, cut) * regulariser.tau / len(regulariser.modes),
-        penalty=penalty,
-        max_iter=min(settings.max_iter, PATH_ITERATIONS),
-        tol=max(settings.tol, PATH_TOLERANCE),
-        time_limit=None if ends is None else max(ends - time.monotonic(), 1e-9),
-    )
-
-
-def _scored(method: Nort, problem: Problem, held_out: Observations, cut: float, result: Result) -> PathPoint:
-    def score(entries: Observations) -> float:
-        return error(problem.loss, result.model.predict(entries.coords), entries.values)
-
-    last = result.history[-1]
-    theta = getattr(method.penalty, "theta", None)
-    lam = float(method.lam)  # type: ignore[arg-type]
-    return PathPoint(
-        cut, lam, theta, last.ranks, score(problem.observations), score(held_out), last.iteration, last.seconds
-    )
-
-
-def _worsened(scores: Sequence[float]) -> bool:
-    """Tell whether the best score lies clearly behind."""
-    best = int(np.argmin(scores))
-    return scores[-1] > CLEARLY_WORSE * scores[best] or len(scores) - 1 - best >= PATIENCE

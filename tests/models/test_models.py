@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
-from tensorfill.models import MODELS, FoldedLowRank
+from tensorfill.models import MODELS, FoldedLowRank, Tucker
 from tests.strategies import dense_sum, generators, random_component, shapes
 
 SHAPE = (4, 5, 6)
@@ -42,8 +42,23 @@ def folded_float32(shape, rng):
     return folded(shape, rng, dtype=np.float32)
 
 
+def tucker(shape, rng, ranks=None, dtype=np.float64):
+    """Return the Tucker form, with the dense tensor that its formula gives."""
+    ranks = [1 + (mode + 1) % 3 for mode in range(len(shape))] if ranks is None else ranks
+    core = rng.standard_normal(ranks).astype(dtype)
+    factors = [rng.standard_normal(size).astype(dtype) for size in zip(shape, ranks, strict=True)]
+    dense = core.astype(np.float64)
+    for mode, factor in enumerate(factors):
+        dense = np.apply_along_axis(factor.astype(np.float64).__matmul__, mode, dense)
+    return Tucker(shape, core, factors), dense
+
+
+def tucker_float32(shape, rng):
+    return tucker(shape, rng, [2] * len(shape), dtype=np.float32)
+
+
 # A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
-FACTORIES = [folded, folded_last_mode_only, folded_with_a_zero, folded_zero, folded_float32]
+FACTORIES = [folded, folded_last_mode_only, folded_with_a_zero, folded_zero, folded_float32, tucker, tucker_float32]
 
 
 def close(actual, expected, model):

@@ -36,6 +36,8 @@ def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
         "path": None if fit.path is None else fit.path.to_dicts(),
     }
     arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
+    if fit.residuals is not None:
+        arrays["residuals"] = fit.residuals
     with written_beside(path) as file:
         np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
 
@@ -49,6 +51,7 @@ def load(path: str | PathLike[str]) -> Fit:
         The file.
     """
     header, arrays = _read(Path(path))
+    residuals = arrays.pop("residuals", None)
     model = MODELS[header["kind"]].from_arrays(tuple(header["shape"]), arrays)
     points = header["path"]
     return Fit(
@@ -57,6 +60,7 @@ def load(path: str | PathLike[str]) -> Fit:
         history=History(Record(**_tuples(record)) for record in header["history"]),
         settings=_tuples(header["settings"]),
         path=None if points is None else LambdaPath(PathPoint(**_tuples(point)) for point in points),
+        residuals=residuals,
         bounds=None if header["bounds"] is None else tuple(header["bounds"]),
     )
 

@@ -2,8 +2,9 @@
 
 from .base import Model
 from .folded import FoldedLowRank
+from .tucker import Tucker
 
-MODELS: dict[str, type[Model]] = {FoldedLowRank.kind: FoldedLowRank}
+MODELS: dict[str, type[Model]] = {model.kind: model for model in (FoldedLowRank, Tucker)}
 """The forms by the name that a file gives them."""
 
-__all__ = ["MODELS", "FoldedLowRank", "Model"]
+__all__ = ["MODELS", "FoldedLowRank", "Model", "Tucker"]

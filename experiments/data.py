@@ -1,0 +1,79 @@
+"""The shared research data that experiments read: never part of the repository, found where it lies.
+
+The folder is the one that `TENSORFILL_DATA` names, else `../shared/data` beside the project or beside the current
+folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+TRAFFIC = {"birmingham": "birmingham_30x77x18.mat", "nyc": "nyc_30x30x1464.mat"}
+"""Traffic records by name."""
+
+IMAGES = {
+    "tree": "tree_300x300.jpg",
+    "rice": "rice_300x300.jpg",
+    "windows": "windows_300x300.jpg",
+    "windows-wide": "windows_278x410.jpg",
+    "crater": "crater_300x300.jpg",
+    "facade": "facade_256x256.bmp",
+}
+"""Colour pictures by name."""
+
+
+class DataMissing(FileNotFoundError):
+    """The shared data is not on this machine; the message says what was looked for and what to do."""
+
+
+def shared_folder() -> Path:
+    """Return the folder of the shared data, or raise `DataMissing`."""
+    named = os.environ.get("TENSORFILL_DATA")
+    if named:
+        places = [Path(named)]
+    else:
+        places = [Path(__file__).resolve().parents[2] / "shared" / "data", Path.cwd().parent / "shared" / "data"]
+    for place in places:
+        if place.is_dir():
+            return place
+    looked = " nor ".join(dict.fromkeys(str(place) for place in places))
+    raise DataMissing(
+        f"The shared data is not in {looked}; set TENSORFILL_DATA to the folder that holds traffic/ and images/."
+    )
+
+
+def traffic(name: str) -> NDArray[np.float64]:
+    """Return traffic records, with NaN where no record was made.
+
+    Parameters
+    ----------
+    name
+        ``"birmingham"``: occupied places by car park, day and time of day (30 x 77 x 18), where a 0 is a missing
+        record; or ``"nyc"``: taxi trips by zone of departure, zone of arrival and hour (30 x 30 x 1464), where a 0
+        is a true count.
+    """
+    from scipy.io import loadmat
+
+    records: NDArray[np.float64] = loadmat(_file("traffic", TRAFFIC[name]))["tensor"].astype(np.float64)
+    if name == "birmingham":
+        records[records == 0] = np.nan
+    return records
+
+
+def image(name: str) -> NDArray[np.float64]:
+    """Return a picture of `IMAGES` as rows x columns x 3 colours, from 0 to 255."""
+    from skimage.io import imread
+
+    colours: NDArray[np.float64] = np.asarray(imread(_file("images", IMAGES[name])), dtype=np.float64)
+    return colours[:, :, :3]
+
+
+def _file(folder: str, name: str) -> Path:
+    path = shared_folder() / folder / name
+    if not path.exists():
+        raise DataMissing(f"{path} does not exist; see README.md of the shared data for where to get it.")
+    return path

@@ -1,0 +1,162 @@
+"""The Tucker form: a small core, multiplied along each mode by a factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Floats, Integers
+from ..algebra.component import WeightedComponent
+from .base import Model
+from .folded import CHUNK, FoldedLowRank
+
+CHUNK_NUMBERS = 2**20
+"""Numbers held at a time while entries are predicted."""
+
+
+class Tucker(Model):
+    """X = core x_1 A_1 x_2 A_2 .. x_M A_M.
+
+    Entry by entry, ``X[i_1, .., i_M] = sum over k of core[k_1, .., k_M] A_1[i_1, k_1] .. A_M[i_M, k_M]``.
+
+    Parameters
+    ----------
+    shape
+        Shape of the tensor.
+    core
+        Array of shape (r_1, .., r_M).
+    factors
+        One for each mode, of shape (I_d, r_d).
+
+    Examples
+    --------
+    >>> Tucker((2, 3), [[2.0]], [[[1.0], [2.0]], [[1.0], [0.0], [1.0]]]).to_dense()
+    array([[2., 0., 2.],
+           [4., 0., 4.]])
+    """
+
+    kind = "tucker"
+
+    def __init__(self, shape: Sequence[int], core: Floats, factors: Sequence[Floats]) -> None:
+        self.shape = tuple(shape)
+        self.core = np.asarray(core)
+        self.factors = tuple(np.asarray(factor) for factor in factors)
+        wanted = list(zip(self.shape, self.core.shape, strict=False))
+        found = [factor.shape for factor in self.factors]
+        if self.core.ndim != len(self.shape) or found != wanted:
+            raise ValueError(
+                f"a Tucker model of shape {self.shape} must have a factor of shape (size, rank) for each mode, "
+                f"but its core has shape {self.core.shape} and its factors have {found}."
+            )
+
+    @classmethod
+    def from_folded(cls, model: FoldedLowRank) -> Self:
+        """Return the projection of NORT's answer on the subspaces that it found.
+
+        The factor of a regularised mode is an orthonormal basis of the left singular vectors of its component, that of
+        any other mode the identity. A matrix with one component has its right singular vectors for the other mode. A
+        component of rank zero has one constant vector, so that least squares has something to start from; the
+        core is zero if all are.
+
+        Examples
+        --------
+        >>> from tensorfill.algebra.component import Component
+        >>> part = Component(0, np.eye(2)[:, :1], np.array([3.0]), np.eye(4)[:, :1])
+        >>> Tucker.from_folded(FoldedLowRank((2, 4), [part], [1.0]))
+        Tucker(shape=(2, 4), ranks=(1, 1))
+        """
+        found = {part.mode: _basis(part.u) for part in model.components}
+        if model.ndim == 2 and len(found) == 1:
+            found[1 - model.modes[0]] = _basis(model.components[0].v)
+        free = dict(sorted(found.items()))
+        core: Floats = sum(_projected(term, model.shape, free) for term in model.terms)  # type: ignore[assignment]
+        identities = {
+            mode: np.eye(size, dtype=model.dtype) for mode, size in enumerate(model.shape) if mode not in free
+        }
+        return cls(model.shape, core, [(free | identities)[mode] for mode in range(model.ndim)])
+
+    def __repr__(self) -> str:
+        return f"Tucker(shape={self.shape}, ranks={self.ranks})"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the predictions."""
+        return self.core.dtype
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The multilinear ranks, one for each mode."""
+        return self.core.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.core.nbytes + sum(factor.nbytes for factor in self.factors)
+
+    def _values_at(self, coords: Integers) -> Floats:
+        # The mode of the largest rank goes first: one product with the core, after which least is left to hold.
+        order = sorted(range(self.ndim), key=lambda mode: -self.ranks[mode])
+        core = self.core.transpose(order).reshape(self.ranks[order[0]], -1)
+        chunk = max(1, min(CHUNK, CHUNK_NUMBERS // max(1, core.shape[1])))
+        out = np.empty(len(coords), dtype=self.dtype)
+        for first in range(0, len(coords), chunk):
+            rows = [self.factors[mode][coords[first : first + chunk, mode]] for mode in order]
+            part = rows[0] @ core
+            for row in rows[1:]:
+                part = np.matmul(row[:, None, :], part.reshape(*row.shape, -1))[:, 0, :]
+            out[first : first + chunk] = part[:, 0]
+        return out
+
+    def restrict(self, indices: Sequence[Integers]) -> Tucker:
+        """Return the model of the sub-tensor with these indices of each mode."""
+        factors = [factor[index] for factor, index in zip(self.factors, indices, strict=True)]
+        return Tucker([len(index) for index in indices], self.core, factors)
+
+    def _dense(self) -> Floats:
+        return np.array(_multiplied(self.core, dict(enumerate(self.factors))), order="C")
+
+    def inner(self, other: Model) -> float:
+        """Return the inner product with a model of the same kind, from the matrices A_d^T B_d and the two cores."""
+        if not isinstance(other, Tucker) or other.shape != self.shape:
+            raise TypeError(f"The inner product of {self!r} is with a model of the same kind and shape, not {other!r}.")
+        grams = [a.T @ b for a, b in zip(self.factors, other.factors, strict=True)]
+        return float(np.vdot(self.core, _multiplied(other.core, dict(enumerate(grams)))))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that make up the model, for a file."""
+        return {"core": self.core} | {f"factor{mode}": factor for mode, factor in enumerate(self.factors)}
+
+    @classmethod
+    def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the model made of the arrays of `to_arrays`."""
+        return cls(shape, arrays["core"], [arrays[f"factor{mode}"] for mode in range(len(shape))])
+
+
+def _multiplied(tensor: Floats, matrices: Mapping[int, Floats]) -> Floats:
+    """Return ``tensor x_d matrices[d]`` over all d that are given."""
+    for mode, matrix in matrices.items():
+        tensor = np.moveaxis(np.tensordot(matrix, tensor, axes=(1, mode)), 0, mode)
+    return tensor
+
+
+def _basis(vectors: Floats) -> Floats:
+    """Return an orthonormal basis of the span, with one constant vector where there is none."""
+    if vectors.shape[1] == 0:
+        return np.full((len(vectors), 1), len(vectors) ** -0.5, dtype=vectors.dtype)
+    # The singular vectors of a part cut out of a larger tensor are not orthonormal.
+    basis: Floats = np.linalg.qr(vectors)[0]
+    return basis
+
+
+def _projected(term: WeightedComponent, shape: Sequence[int], bases: Mapping[int, Floats]) -> Floats:
+    """Return the component times ``bases[d]^T`` along every mode d that has a basis."""
+    weight, part = term
+    others = [mode for mode in range(len(shape)) if mode != part.mode]
+    v = part.v.reshape(*(shape[mode] for mode in others), part.rank)
+    v = _multiplied(v, {place: bases[mode].T for place, mode in enumerate(others) if mode in bases})
+    u = (bases[part.mode].T @ part.u) * (weight * part.s)
+    core = np.moveaxis(np.tensordot(u, v, axes=(1, -1)), 0, part.mode)
+    return core.astype(part.u.dtype, copy=False)

@@ -1,0 +1,268 @@
+"""Least squares on the subspaces that NORT found.
+
+NORT finds the subspaces early and then spends its iterations on the last digits. On the Tucker form of the multilinear
+ranks it found,
+
+    minimise  sum over observed p of (X_p - O_p)^2,    X = core x_1 A_1 x_2 A_2 .. x_M A_M,
+
+is linear in the core and linear in each row of each factor, so that a few alternating solutions get there directly:
+the core from all entries, then every row of a factor from its own entries, and so on. Each solution starts from the one
+before and changes what the entries speak of; a small ridge on the change keeps the rest as it was:
+
+    minimise over z  |K z - o|^2 + eps |z - z_before|^2,    eps = ridge * mean diagonal of K^T K,
+
+from which it follows that the sum of squares never rises.
+
+The modes that are not regularised have no subspace: their factors stay the identity, and the core, free along these
+modes, has all that could be gained. Its entries for one combination of their indices, a block, meet only the
+observed entries of that combination, so that each block is a problem of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ._checks import real_number, whole_number
+from ._types import Floats, Integers
+from .algebra import tucker_kernels
+from .algebra.kernels import thread_count
+from .algebra.unfolding import smallest_index_type
+from .losses import Square
+from .models import FoldedLowRank, Tucker
+from .observations import Observations
+from .problem import Problem
+
+RIDGE = 1e-8
+"""The default ridge, relative to the mean diagonal of the normal matrix."""
+
+LEAST_RIDGE = 1e-12
+"""Below this, rounding decides what the entries leave open."""
+
+MOST_IN_BLOCK = 4_000
+"""Numbers in a block of the core: the normal matrix has the square of it."""
+
+MOST_IN_CORE = 2**20
+"""Numbers in the whole core."""
+
+MOST_IN_IDENTITY = 2**23
+"""Numbers in the factor of a mode that is not regularised."""
+
+MOST_IN_ROWS = 2**27
+"""Numbers in the normal matrices of all rows of a factor."""
+
+
+def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: float = RIDGE) -> Tucker:
+    """Return the least-squares fit of the observed entries on the multilinear ranks that `model` found.
+
+    Nothing of the size of the tensor is allocated, and the sum of squares over the observed entries never rises. That
+    over other entries can, where the entries are too few for the ranks: compare both on held-out entries.
+
+    Parameters
+    ----------
+    problem
+        What was observed; its loss must be the square loss.
+    model
+        Where to start, such as a few iterations of NORT find.
+    sweeps
+        How often the core and then every factor is solved for; the core is once more at the end.
+    ridge
+        How strongly a solution holds to the one before, relative to the mean diagonal of its normal matrix: it
+        decides only what the entries leave open, such as a row with few entries.
+
+    Returns
+    -------
+    Tucker
+        With orthonormal factors, identities for the modes that are not regularised. Where every component has rank
+        zero there is nothing to fit, and the zero tensor is returned.
+
+    Examples
+    --------
+    >>> import tensorfill
+    >>> from tensorfill.datasets import synthetic
+    >>> data = synthetic((30, 30, 30), rank=2, noise=0, rng=0)
+    >>> problem = Problem(data.observations, Square())
+    >>> early = tensorfill.Nort(lam=0.1, max_rank=2, max_iter=5, tol=0).solve(problem, rng=0).model
+    >>> bool(abs(refine(problem, early, sweeps=5).predict(data.test.coords) - data.test.values).max() < 1e-3)
+    True
+    """
+    sweeps = whole_number(sweeps, "sweeps")
+    ridge = real_number(ridge, "ridge", at_least=LEAST_RIDGE)
+    free = _checked_free_modes(problem, model)
+    start = Tucker.from_folded(model)
+    if not any(model.ranks):
+        return start
+    with threadpool_limits(1, user_api="blas"):
+        squares = LeastSquares(problem.observations, start, free, ridge)
+        for _ in range(sweeps):
+            squares.fit_core()
+            for place in range(len(free)):
+                squares.fit_rows(place)
+        squares.fit_core()
+    return squares.model()
+
+
+class LeastSquares:
+    """A Tucker model at work on the observed entries, one linear problem at a time.
+
+    Parameters
+    ----------
+    observations
+        The entries to fit.
+    start
+        Where to start.
+    free
+        The modes whose factors are fitted, in increasing order; the factors of the others must be identities.
+    ridge
+        How strongly a solution holds to the one before.
+    """
+
+    def __init__(self, observations: Observations, start: Tucker, free: Sequence[int], ridge: float = RIDGE) -> None:
+        self._shape, self._dtype, self._ridge = observations.shape, observations.dtype, ridge
+        self._free = list(free)
+        self._fixed = [mode for mode in range(start.ndim) if mode not in self._free]
+        self._factors = [start.factors[mode].astype(np.float64) for mode in self._free]
+        sizes = [self._shape[mode] for mode in self._fixed]
+        blocks = start.core.transpose(self._fixed + self._free).astype(np.float64)
+        self._core = blocks.reshape(math.prod(sizes), *(factor.shape[1] for factor in self._factors))
+        self._hold(observations, sizes)
+
+    def _hold(self, observations: Observations, sizes: Sequence[int]) -> None:
+        """Keep the entries block by block, each in C order."""
+        groups = np.zeros(len(observations), dtype=np.int64)
+        for mode, size in zip(self._fixed, sizes, strict=True):
+            groups = groups * size + observations.coords[:, mode]
+        order = np.argsort(groups, kind="stable") if self._fixed else slice(None)
+        index = smallest_index_type(max(self._shape))
+        self._groups = groups[order]
+        self._coords = np.ascontiguousarray(observations.coords[order][:, self._free], dtype=index)
+        self._values = observations.values[order].astype(np.float64)
+
+    def model(self) -> Tucker:
+        """Return the model as it stands, in the precision of the observations."""
+        ranks = [factor.shape[1] for factor in self._factors]
+        core = self._core.reshape(*(self._shape[mode] for mode in self._fixed), *ranks)
+        core = core.transpose(np.argsort(self._fixed + self._free))
+        found = dict(zip(self._free, self._factors, strict=True))
+        factors = [found[mode] if mode in found else np.eye(size) for mode, size in enumerate(self._shape)]
+        return Tucker(
+            self._shape,
+            np.array(core, dtype=self._dtype, order="C"),
+            [factor.astype(self._dtype) for factor in factors],
+        )
+
+    def fit_core(self) -> None:
+        """Solve for the core: block by block, ``sum_p x_p x_p^T vec(core) = sum_p o_p x_p``.
+
+        The features x_p are ``kron(A_1[i_1], A_2[i_2], ..)``.
+        """
+        flat, starts, ranks = _flattened(self._factors)
+        pairs = ranks * (ranks + 1) // 2
+        gram_bounds, sum_bounds = _level_bounds(pairs), _level_bounds(ranks)
+        bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
+        for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
+            # A copy of the normal matrix for each thread must not cost more than walking the entries.
+            shares = _shares(first, last, most=(last - first) // block.size)
+            grams, sums = (np.zeros((len(shares) - 1, each[-1])) for each in (gram_bounds, sum_bounds))
+            tucker_kernels.core_normal_equations(
+                self._coords, self._values, flat, starts, ranks, shares, gram_bounds, sum_bounds, grams, sums
+            )
+            normal = _from_pairs(grams[:, : gram_bounds[1]].sum(axis=0).reshape(pairs), ranks.tolist())
+            rhs = sums[:, : sum_bounds[1]].sum(axis=0)
+            block[...] = _solved(normal, rhs, block.ravel(), self._ridge).reshape(block.shape)
+
+    def fit_rows(self, place: int) -> None:
+        """Solve for the rows of a factor, ``sum_p w_p w_p^T a_i = sum_p o_p w_p`` over the entries p of row i.
+
+        The features w_p are the core contracted with the rows of the other factors. The factor is made orthonormal
+        again, by a change of basis that the core undoes.
+        """
+        factor = self._factors[place]
+        size, rank = factor.shape
+        others = [mode for mode in range(len(self._free)) if mode != place]
+        flat, starts, ranks = _flattened([self._factors[mode] for mode in others])
+        core = np.ascontiguousarray(np.moveaxis(self._core, place + 1, -1)).reshape(len(self._core), -1)
+        shares = _shares(0, len(self._values), most=len(self._values) // (size * rank))
+        gram, rhs = np.zeros((len(shares) - 1, size, rank, rank)), np.zeros((len(shares) - 1, size, rank))
+        tucker_kernels.row_normal_equations(
+            np.ascontiguousarray(self._coords[:, place]), self._groups, np.ascontiguousarray(self._coords[:, others]),
+            self._values, core, flat, starts, ranks, shares, gram, rhs,
+        )  # fmt: skip
+        rows = _solved(_mirrored(gram.sum(axis=0)), rhs.sum(axis=0), factor, self._ridge)
+        self._factors[place], change = np.linalg.qr(rows)
+        self._core = np.ascontiguousarray(
+            np.moveaxis(np.tensordot(change, self._core, axes=(1, place + 1)), 0, place + 1)
+        )
+
+
+def _checked_free_modes(problem: Problem, model: FoldedLowRank) -> list[int]:
+    """Return the modes whose factors are fitted, once it is clear that the problem is one for least squares."""
+    shape = problem.observations.shape
+    if not isinstance(problem.loss, Square):
+        raise ValueError(f"refine takes the square loss only, but the loss of the problem is {problem.loss!r}.")
+    if model.shape != shape:
+        raise ValueError(f"the model must have the shape {shape} of the observations, but its shape is {model.shape}.")
+    ranks = {part.mode: max(1, part.rank) for part in model.components}
+    if model.ndim == 2 and len(ranks) == 1:
+        ranks[1 - model.modes[0]] = max(1, model.ranks[0])
+    fixed = [size for mode, size in enumerate(shape) if mode not in ranks]
+    block = math.prod(ranks.values())
+    for numbers, most, what in (
+        (block, MOST_IN_BLOCK, "unknowns solved for at once"),
+        (block * math.prod(fixed), MOST_IN_CORE, "numbers in the core"),
+        (max(fixed, default=0) ** 2, MOST_IN_IDENTITY, "numbers in the factor of a mode that is not regularised"),
+        (max(shape[mode] * rank**2 for mode, rank in ranks.items()), MOST_IN_ROWS, "numbers in the normal matrices"),
+    ):
+        if numbers > most:
+            raise ValueError(
+                f"refine takes at most {most:,} {what}, but the ranks {model.ranks} in the modes {model.modes} of a "
+                f"tensor of shape {shape} make {numbers:,}; lower max_rank or regularise more modes."
+            )
+    return sorted(ranks)
+
+
+def _flattened(factors: Sequence[Floats]) -> tuple[Floats, Integers, Integers]:
+    """Return the factors in one array, where each starts in it, and their ranks."""
+    starts = np.cumsum([0, *(factor.size for factor in factors)])[:-1]
+    flat = np.concatenate([np.zeros(0), *(factor.ravel() for factor in factors)])
+    return flat, starts.astype(np.int64), np.array([factor.shape[1] for factor in factors], dtype=np.int64)
+
+
+def _level_bounds(sizes: Integers) -> Integers:
+    """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if one follows the other."""
+    lengths = np.cumprod(sizes[::-1])[::-1]
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _shares(first: int, last: int, *, most: int) -> Integers:
+    """Return where the entries from `first` to `last` are cut for the threads, into `most` shares at most."""
+    return np.linspace(first, last, max(1, min(thread_count(), most)) + 1).astype(np.int64)
+
+
+def _mirrored(lower: Floats) -> Floats:
+    """Return symmetric matrices from their lower triangles."""
+    full: Floats = lower + np.tril(lower, -1).swapaxes(-1, -2)
+    return full
+
+
+def _from_pairs(gram: Floats, ranks: Sequence[int]) -> Floats:
+    """Return the matrix (k_1 k_2 .., m_1 m_2 ..) from an array with one axis a mode, over its pairs m_d <= k_d."""
+    for mode, rank in enumerate(ranks):
+        k, m = np.maximum(*np.ogrid[:rank, :rank]), np.minimum(*np.ogrid[:rank, :rank])
+        gram = gram.take((k * (k + 1) // 2 + m).ravel(), axis=mode)
+    order, size = len(ranks), math.prod(ranks)
+    gram = gram.reshape([rank for rank in ranks for _ in "km"])
+    return gram.transpose(*range(0, 2 * order, 2), *range(1, 2 * order, 2)).reshape(size, size)
+
+
+def _solved(gram: Floats, rhs: Floats, before: Floats, ridge: float) -> Floats:
+    """Return the solutions of ``(gram + eps) (z - before) = rhs - gram before``, `before` where `gram` is zero."""
+    scale = np.trace(gram, axis1=-2, axis2=-1) / gram.shape[-1]
+    eps = np.where(scale > 0, ridge * scale, 1.0)
+    open_part = rhs - np.matmul(gram, before[..., None])[..., 0]
+    damped = gram + eps[..., None, None] * np.eye(gram.shape[-1])
+    solution: Floats = before + np.linalg.solve(damped, open_part[..., None])[..., 0]
+    return solution
