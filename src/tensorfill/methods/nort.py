@@ -43,8 +43,9 @@ from .proximal_average import ProximalAverage
 EXTRA_DIRECTIONS = 3
 """Directions followed beyond the rank, so that a singular value that grows is seen."""
 
-FIRST_SWEEPS = 3
-"""Sweeps of the subspace iteration where nothing is known of the singular vectors yet."""
+FIRST_SWEEPS = 20
+"""Sweeps of the subspace iteration where nothing is known of the singular vectors yet. What a nonconvex penalty admits
+it hardly lets go, so that directions which have not settled would stay as critical points that fit noise."""
 
 STEP_MARGIN = 1.01
 """The default tau is this much above the curvature."""
