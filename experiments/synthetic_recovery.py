@@ -1,7 +1,7 @@
 """Recovery of synthetic tensors (Section 5.1 of the paper): error against its limit, ranks and iterations.
 
 python experiments/synthetic_recovery.py 200 400 --seeds 5
-python experiments/synthetic_recovery.py 400x400x400x5 200x200x200x5x5 --seeds 1 --factors normal
+python experiments/synthetic_recovery.py 400x400x400x5 200x200x200x5x5 --seeds 1 --max-iter 15 --polish 20
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from rich.table import Table
 
 import tensorfill
 from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
 from tensorfill.metrics import rmse
+from tensorfill.models import FoldedLowRank
+from tensorfill.problem import Problem
+from tensorfill.refinement import refine
 
 
 def shape_of(text: str) -> tuple[int, ...]:
@@ -30,6 +34,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="+", type=shape_of)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--max-iter", type=int, default=500)
+    parser.add_argument("--polish", type=int, default=0, help="sweeps of least squares on the ranks found (default: 0)")
     parser.add_argument("--factors", choices=["uniform", "normal"], default="uniform")
     parser.add_argument("--tol", type=float, default=1e-6)
     arguments = parser.parse_args()
@@ -43,10 +49,20 @@ def main() -> None:
             data = synthetic(shape, factors=arguments.factors, rng=seed)
             began = time.perf_counter()
             fit = tensorfill.complete(
-                data.observations, penalty="capped_l1", lam=0.4 / 3, theta=0.8, max_rank=5, tol=arguments.tol, rng=seed
+                data.observations,
+                penalty="capped_l1",
+                lam=0.4 / 3,
+                theta=0.8,
+                max_rank=5,
+                tol=arguments.tol,
+                rng=seed,
+                max_iter=arguments.max_iter,
             )
+            model = fit.model
+            if arguments.polish and isinstance(model, FoldedLowRank):
+                model = refine(Problem(data.observations, Square()), model, sweeps=arguments.polish)
             seconds = time.perf_counter() - began
-            errors.append(rmse(fit.predict(data.test.coords), data.test.values))
+            errors.append(rmse(model.predict(data.test.coords), data.test.values))
             table.add_row(
                 str(seed), f"{abs(data.weights).min():.3f}", f"{errors[-1]:.6f}", f"{data.limit:.6f}",
                 f"{errors[-1] / data.limit:.3f}", str(fit.ranks), str(fit.history[-1].iteration), f"{seconds:.1f}",

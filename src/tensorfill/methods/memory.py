@@ -18,8 +18,8 @@ DENSE_BELOW_SIZE = 2**16
 DENSE_COPIES = 6
 """Arrays of the tensor's size that dense storage holds at its peak."""
 
-FACTOR_COPIES = 4
-"""Columns of the length of an unfolding that the sparse storage holds for each singular value."""
+FEWEST_COLUMNS = 16
+"""Columns of the length of an unfolding that the sparse storage holds at its peak for an answer of rank one."""
 
 
 def physical_bytes() -> float:
@@ -39,11 +39,11 @@ def dense_is_faster(observations: Observations) -> bool:
 
 
 def check_factors_fit(observations: Observations, modes: Sequence[int]) -> None:
-    """Raise an error that names the first mode whose unfolding is too long for a factor of rank one."""
+    """Raise an error that names the first mode whose unfolding is too long even for an answer of rank one."""
     for mode in modes:
-        needed = columns(observations.shape, mode) * observations.dtype.itemsize * FACTOR_COPIES
+        needed = columns(observations.shape, mode) * observations.dtype.itemsize * FEWEST_COLUMNS
         if needed > physical_bytes():
             raise MemoryError(
-                f"Regularising mode {mode} of a tensor of shape {observations.shape} takes {needed:,} bytes for each "
-                f"unit of rank, more than this machine's {physical_bytes():,.0f}; leave mode {mode} out of modes."
+                f"Regularising mode {mode} of a tensor of shape {observations.shape} takes {needed:,} bytes even at "
+                f"rank one, more than this machine's {physical_bytes():,.0f}; leave mode {mode} out of modes."
             )
