@@ -1,0 +1,25 @@
+"""The README's first example runs and prints what it says."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+
+
+def test_the_first_example_prints_what_it_says():
+    code, output = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text(), re.DOTALL).groups()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    # Another machine's BLAS may change the last digits and the number of iterations, but no more than that.
+    assert re.sub(NUMBER, "#", printed.getvalue()).split() == re.sub(NUMBER, "#", output).split()
+    said, got = (np.array(re.findall(NUMBER, text), dtype=float) for text in (output, printed.getvalue()))
+    iterations = 9
+    assert got[:6] == pytest.approx(said[:6])
+    assert np.delete(got, iterations) == pytest.approx(np.delete(said, iterations), rel=0.05, abs=0.002)
