@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from ..algebra.unfolding import columns
 from ..observations import Observations
 
-DENSE_FROM_DENSITY = 0.1
-"""Above this share of observed entries, dense storage is the faster."""
-
-DENSE_BELOW_SIZE = 2**16
-"""Tensors with fewer entries are cheaper to hold densely whatever their density."""
+ALWAYS_DENSE_SIZE = 2**16
+DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
+ALWAYS_DENSE_DENSITY = 0.5
+"""Dense storage is the faster for tensors of up to the first size; up to the second size, from the density after it; and
+for larger ones from the last density. Measured by ``benchmarks/storage.py``."""
 
 DENSE_COPIES = 6
 """Arrays of the tensor's size that dense storage holds at its peak."""
@@ -35,7 +35,9 @@ def dense_is_faster(observations: Observations) -> bool:
     size = math.prod(observations.shape)
     if size * observations.dtype.itemsize * DENSE_COPIES > physical_bytes() / 2:
         return False
-    return size <= DENSE_BELOW_SIZE or observations.density > DENSE_FROM_DENSITY
+    if size <= ALWAYS_DENSE_SIZE or observations.density > ALWAYS_DENSE_DENSITY:
+        return True
+    return size <= DENSE_SIZE and observations.density > DENSE_DENSITY
 
 
 def check_factors_fit(observations: Observations, modes: Sequence[int]) -> None:
