@@ -4,7 +4,7 @@ import os
 
 from hypothesis import settings
 
-# The same examples every time, so that a change is what makes a test fail; HYPOTHESIS_PROFILE=explore looks for new ones.
+# The same examples every time, so that only a change makes a test fail; HYPOTHESIS_PROFILE=explore draws new ones.
 settings.register_profile("steady", derandomize=True)
 settings.register_profile("explore", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))

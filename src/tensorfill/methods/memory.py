@@ -12,8 +12,8 @@ from ..observations import Observations
 ALWAYS_DENSE_SIZE = 2**16
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
 ALWAYS_DENSE_DENSITY = 0.5
-"""Dense storage is the faster for tensors of up to the first size; up to the second size, from the density after it; and
-for larger ones from the last density. Measured by ``benchmarks/storage.py``."""
+"""Dense storage is the faster for tensors of up to the first size; up to the second size, from the density after it;
+and for larger ones from the last density. Measured by ``benchmarks/storage.py``."""
 
 DENSE_COPIES = 6
 """Arrays of the tensor's size that dense storage holds at its peak."""
