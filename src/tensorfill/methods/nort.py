@@ -43,6 +43,9 @@ from .proximal_average import ProximalAverage
 EXTRA_DIRECTIONS = 3
 """Directions followed beyond the rank, so that a singular value that grows is seen."""
 
+FIRST_RANK = 5
+"""The rank for which the first iteration has room, if the limit allows it."""
+
 FIRST_SWEEPS = 20
 """Sweeps of the subspace iteration where nothing is known of the singular vectors yet. What a nonconvex penalty admits
 it hardly lets go, so that directions which have not settled would stay as critical points that fit noise."""
@@ -216,20 +219,18 @@ class NortSolver:
             found = subspace_svd(matrix, start, sweeps=1 if self._bases[d].shape[1] else FIRST_SWEEPS)
         shrunk = self._regulariser.prox(d, found.s)
         rank = len(shrunk)
-        # Where every direction passed, there may be more to find: follow twice as many from here.
-        follow = 2 * rank if rank == start.shape[1] else rank + EXTRA_DIRECTIONS
         u = np.ascontiguousarray(found.u[:, :rank])
-        return Component(self._regulariser.modes[d], u, shrunk, found.v(rank)), found.u[:, :follow]
+        component = Component(self._regulariser.modes[d], u, shrunk, found.v(rank))
+        return component, found.u[:, : rank + EXTRA_DIRECTIONS]
 
     def _starting_block(self, d: int, matrix: Unfolding) -> Floats:
         """Return the directions of the last iteration, with random ones where they are too few."""
-        basis = self._bases[d]
-        rank, most = self._now.components[d].rank, min(matrix.shape)
-        wanted = min(
-            max(basis.shape[1], rank + EXTRA_DIRECTIONS),
-            self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS,
-            most,
-        )
+        basis, rank = self._bases[d], self._now.components[d].rank
+        # Where every direction passed, there may be more to find: follow twice as many from here.
+        wanted = rank + (max(rank, EXTRA_DIRECTIONS) if rank == basis.shape[1] > 0 else EXTRA_DIRECTIONS)
+        if basis.shape[1] == 0:
+            wanted = FIRST_RANK + EXTRA_DIRECTIONS
+        wanted = min(wanted, self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS, *matrix.shape)
         fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
 
