@@ -60,6 +60,9 @@ def test_every_view_of_the_fit_agrees(fitted):
     np.testing.assert_allclose(fit[3], dense[3], atol=1e-12)
     np.testing.assert_allclose(fit[:, 2, 5], dense[:, 2, 5], atol=1e-12)
     np.testing.assert_allclose(fit[..., ::4], dense[..., ::4], atol=1e-12)
+    assert fit.norm() == pytest.approx(np.linalg.norm(dense))
+    assert fit.inner(fit) == pytest.approx(np.sum(dense**2))
+    assert 0 < fit.nbytes == fit.model.nbytes < 10 * dense.nbytes
 
 
 def test_every_kind_of_input_gives_the_same_answer():

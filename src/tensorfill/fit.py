@@ -64,6 +64,19 @@ class Fit:
         return self.model.ranks
 
     @property
+    def nbytes(self) -> int:
+        """Bytes held by the model."""
+        return self.model.nbytes
+
+    def norm(self) -> float:
+        """Return the Frobenius norm of the model; nothing dense is built."""
+        return self.model.norm()
+
+    def inner(self, other: Fit) -> float:
+        """Return the inner product with another fit of the same shape and kind; nothing dense is built."""
+        return self.model.inner(other.model)
+
+    @property
     def lam(self) -> tuple[float, ...]:
         """The lambda of each regularised mode."""
         return tuple(self.settings["lam"])
