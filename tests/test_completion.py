@@ -168,11 +168,32 @@ def test_interrupt_and_limits_keep_the_best_answer_so_far():
     fit = complete(holes, rng=0, callback=interrupt)
     assert fit.status is Status.INTERRUPTED
     assert np.isfinite(fit.to_dense()).all()
+    assert len(calls) == 12
     stopped = complete(holes, rng=0, callback=lambda record, model: record.iteration == 2)
     assert stopped.status is Status.CALLBACK
     limited = complete(holes, rng=0, time_limit=1e-6)
     assert limited.status is Status.TIME_LIMIT
     assert limited.path is not None
+
+
+def test_one_interrupt_is_enough_whatever_runs():
+    truth, holes = incomplete()
+    missing = np.isnan(holes)
+    iterations = []
+    complete(holes, rng=0, callback=lambda record, model: iterations.append(record))
+    # Shortly before the end the choice is over, and one of the two fits that follow it is running.
+    for last in (len(iterations) - 1, len(iterations) - 5):
+        calls = []
+
+        def interrupt(record, model, calls=calls, last=last):
+            calls.append(record)
+            if len(calls) == last:
+                raise KeyboardInterrupt
+
+        fit = complete(holes, rng=0, callback=interrupt)
+        assert fit.status is Status.INTERRUPTED
+        assert len(calls) == last
+        assert rmse(fit.to_dense()[missing], truth[missing]) < 0.05 * truth.std()
 
 
 def test_progress_is_shown_on_standard_error_only(capsys):
@@ -224,6 +245,7 @@ def test_complete_data_and_constant_data_are_no_trouble():
         ({"max_iter": 0}, ["max_iter", "at least 1"]),
         ({"rng": -1}, ["rng", "at least 0"]),
         ({"theta": [1.0, 2.0, 3.0]}, ["theta", "one number"]),
+        ({"start": complete(np.ones((10, 9, 8)), lam=1.0)}, ["start", "lam=fit.lam"]),
     ],
 )
 def test_bad_arguments_get_one_sentence(options, words):
@@ -240,6 +262,9 @@ def test_bad_arguments_get_one_sentence(options, words):
     [
         ({"bounds": 3}, ["bounds", "two numbers"]),
         ({"penalty": 3}, ["penalty", "value(s)", "prox(s, weight)"]),
+        ({"penalty": ["lsp", "mcp", "mcp"], "lam": 1.0}, ["penalty", "'lsp'", "prox(s, weight)"]),
+        ({"modes": 1}, ["modes", "list of whole numbers", "1 was given"]),
+        ({"modes": "all"}, ["modes", "list of whole numbers", "'all'"]),
         ({"loss": Square}, ["loss", "derivative"]),
         ({"dtype": "int32"}, ["float32 or float64"]),
         ({"max_iter": 2.5}, ["max_iter", "whole number"]),

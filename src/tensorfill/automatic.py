@@ -11,7 +11,7 @@ from ._checks import real_number
 from ._types import Floats
 from .holdout import make_holdout
 from .losses import error
-from .methods.base import Callback, Method, Record, Result
+from .methods.base import Callback, Method, Record, Result, Status
 from .models import FoldedLowRank, Model
 from .observations import Observations
 from .problem import Problem
@@ -92,6 +92,8 @@ def choose_and_fit(chooser: Chooser, problem: Problem, holdout: str, refine: str
     method = chooser.final(len(chooser.problem.observations))
     display.begin("fitting without the held-out entries", method.max_iter)
     partial = timed(method).solve(chooser.problem, start=chooser.leader.result.model, rng=rng, callback=watch)
+    if partial.status not in (Status.CONVERGED, Status.MAX_ITER):
+        return outcome(method, partial, partial.model)
     without, refined = _polished_if_better(refine, chooser.problem, partial.model, held_out)
     method = chooser.final(len(problem.observations))
     display.begin("fitting all entries", method.max_iter)

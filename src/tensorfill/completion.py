@@ -99,7 +99,7 @@ def complete(
     dtype
         ``float64``, or ``float32`` at half the memory.
     start
-        An earlier fit of the same tensor to start from.
+        An earlier fit of the same tensor to start from, where `lam` is given.
     rng
         A seed or generator that decides everything that is random.
     progress
@@ -146,6 +146,8 @@ def complete(
                 time_limit=time_limit,
             )
             if _is_auto(lam, "lam"):
+                if first is not None:
+                    raise ValueError("start needs lam to be given, as in lam=fit.lam; lam='auto' begins at zero.")
                 training, held_out, how = split(problem.observations, validation, holdout, random)
                 chooser = Chooser(
                     settings, Problem(training, problem.loss), held_out, *_family(penalty, theta), random, callback,
@@ -237,7 +239,7 @@ def _penalties(
         # With theta at the cut, LSP cuts at the root of the weight, capped-l1 and MCP at the weight itself.
         default = {"lsp": math.sqrt(weight), "capped_l1": weight, "mcp": weight, "scad": SCAD_THETA}
         theta = default.get(penalty) if isinstance(penalty, str) else None  # type: ignore[assignment]
-        if penalty in SCALED_BY_CUT and not weight:
+        if isinstance(penalty, str) and penalty in SCALED_BY_CUT and not weight:
             theta = 1.0
     return [make_penalty(penalty, value) for value in per_mode(theta, "theta", regulariser.modes)]  # type: ignore[arg-type]
 

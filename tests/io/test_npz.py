@@ -72,6 +72,8 @@ def test_bad_files_get_one_sentence(fit, tmp_path):
 def test_an_unwritable_path_gets_one_sentence(fit, tmp_path):
     with pytest.raises(OSError, match=r"fit\.npz cannot be written: No such file or directory; choose another path\."):
         fit.save(tmp_path / "nowhere" / "fit.npz")
+    with pytest.raises(OSError, match=r"cannot be written: it is a folder; add the name of a file\."):
+        fit.save(tmp_path)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

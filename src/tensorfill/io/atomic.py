@@ -18,6 +18,8 @@ def written_beside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     An error, or an interrupt, leaves whatever stood there before as it was.
     """
     target = Path(path)
+    if target.is_dir():
+        raise OSError(f"{target} cannot be written: it is a folder; add the name of a file.")
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

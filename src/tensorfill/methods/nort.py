@@ -18,7 +18,7 @@ because V is taken only where the same expression at V, an upper bound of F_tau(
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -149,6 +149,10 @@ def regularised_modes(modes: Sequence[int] | None, shape: Sequence[int]) -> tupl
     """Return the modes that the caller names, in increasing order, or the default ones."""
     if modes is None:
         return default_modes(shape)
+    if isinstance(modes, str) or not isinstance(modes, Iterable):
+        raise TypeError(
+            f"modes must be a list of whole numbers, one for each regularised mode, but {modes!r} was given."
+        )
     chosen = sorted({mode_number(mode, "modes", len(shape)) for mode in modes})
     if not chosen or len(chosen) != len(modes):
         raise ValueError(f"modes must name at least one mode and none of them twice, but {tuple(modes)} was given.")
