@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tensorfill.observations import Observations
+from tests.refusal import refuses
 
 COORDS = [[2, 0, 1], [0, 3, 1], [0, 3, 0]]
 VALUES = [5.0, 0.0, -1.0]
@@ -42,17 +43,6 @@ def rows(obs):
 
 def entries(obs):
     return dict(zip(map(tuple, obs.coords.tolist()), obs.values.tolist(), strict=True))
-
-
-def refuses(kind, words, action):
-    with pytest.raises(kind) as caught:
-        action()
-    message = str(caught.value)
-    for word in words:
-        assert word in message
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert ". " not in message
 
 
 # What is refused

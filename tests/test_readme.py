@@ -12,6 +12,17 @@ README = Path(__file__).parents[1] / "README.md"
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 
 
+def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) == 2
+    assert np.mean((names["low"] <= names["values"]) & (names["values"] <= names["high"])) > 0.85
+    assert (tmp_path / "fit.npz").exists()
+
+
 def test_the_first_example_prints_what_it_says():
     code, output = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", README.read_text(), re.DOTALL).groups()
     printed = io.StringIO()

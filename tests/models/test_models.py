@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
 from tensorfill.models import MODELS, FoldedLowRank, Tucker
+from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
 
 SHAPE = (4, 5, 6)
@@ -64,18 +65,6 @@ FACTORIES = [folded, folded_last_mode_only, folded_with_a_zero, folded_zero, fol
 def close(actual, expected, model):
     tolerance = 1e-9 if model.dtype == np.float64 else 2e-5
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
-
-
-def refuses(kind, words, action):
-    """Check that `action` is refused in one sentence that has these words."""
-    with pytest.raises(kind) as caught:
-        action()
-    message = str(caught.value)
-    for word in words:
-        assert word in message
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert ". " not in message
 
 
 def in_one_line(key):
