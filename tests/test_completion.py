@@ -92,9 +92,9 @@ def test_the_answer_scales_with_the_data(scale, fitted):
 def test_every_penalty_by_name_with_lambda_chosen_and_given(name):
     truth, holes = incomplete((12, 10, 9), missing=0.3)
     missing = np.isnan(holes)
-    theta = {"theta": 2} if name == "tnn" else {}
-    for options in ({}, {"lam": 1.0}):
-        fit = complete(holes, penalty=name, rng=0, **options, **theta)
+    given = {"lam": 1.0} | ({"theta": 2} if name == "tnn" else {})
+    for options in ({}, given):
+        fit = complete(holes, penalty=name, rng=0, **options)
         # The mean is zero; the convex nuclear norm shrinks what it finds.
         assert rmse(fit.to_dense()[missing], truth[missing]) < 0.6 * truth.std(), (name, options)
         assert fit.settings["penalty"] == name
@@ -233,7 +233,7 @@ def test_complete_data_and_constant_data_are_no_trouble():
         ({"theta": "best"}, ["theta", "'auto'"]),
         ({"lam": -1}, ["lam", "at least 0"]),
         ({"penalty": "lps"}, ["penalty", "'lsp'", "'lps'"]),
-        ({"penalty": "tnn"}, ["theta", "'tnn'"]),
+        ({"penalty": "tnn", "lam": 1.0}, ["theta", "'tnn'"]),
         ({"penalty": "nuclear", "theta": 2.0}, ["theta", "left out"]),
         ({"loss": "cubic"}, ["loss", "'square'"]),
         ({"method": "magic"}, ["method", "'nort'", "'magic'"]),

@@ -5,15 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from tensorfill import Nort, Observations, complete
+from tensorfill import Nort, Observations, Status, complete
 from tensorfill.algebra.unfolding import unfold
+from tensorfill.chooser import LEAST_SHARE, SPARE_RANK, Candidate, Chooser, largest_cut
 from tensorfill.datasets import synthetic
-from tensorfill.holdout import make_holdout
+from tensorfill.families import make_family
+from tensorfill.holdout import Split, make_holdout
 from tensorfill.losses import Square
 from tensorfill.metrics import rmse
-from tensorfill.penalties import LSP, MCP, CappedL1, Nuclear, cut
+from tensorfill.penalties import LSP, CappedL1, Nuclear, cut
 from tensorfill.problem import Problem
-from tensorfill.selection import SPARE_RANK, Chooser, largest_cut
+from tensorfill.selection import path
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +28,10 @@ def chosen(data):
     return complete(data.observations, rng=0)
 
 
-def chooser(data, kind, every_q=True):
-    return Chooser(
-        Nort(lam=1.0),
-        Problem(data.observations, Square()),
-        data.test,
-        lambda cut, q: kind(q * cut),
-        every_q,
-        np.random.default_rng(0),
-    )
+def chooser(data, penalty="lsp", **settings):
+    split = Split(Problem(data.observations, Square()), data.test)
+    family = make_family(penalty, "auto")
+    return Chooser(Nort(lam=1.0, **settings), [split], family, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("storage", ["sparse", "dense"])
@@ -52,31 +49,137 @@ def test_the_path_begins_where_the_answer_is_zero(data, storage):
             assert (model.ranks == (0, 0, 0)) is empty
 
 
-@pytest.mark.parametrize("kind", [LSP, CappedL1, MCP])
-def test_the_penalties_of_a_path_have_the_cut_they_are_for(data, kind):
-    choice = chooser(data, kind)
+@pytest.mark.parametrize("penalty", ["lsp", "capped_l1", "mcp", "scad"])
+def test_the_penalties_of_a_path_have_the_cut_they_are_for(data, penalty):
+    choice = chooser(data, penalty)
     choice.choose()
     assert {point.q for point in choice.points} >= {1.0, 0.3, 3.0}
     for point in choice.points:
-        assert point.theta == pytest.approx(point.q * point.cut)
-        weight = 3 * point.lam / 1.01
-        assert cut(kind(point.theta), weight, largest=10 * point.cut) == pytest.approx(point.cut, rel=1e-6)
+        made = make_family(penalty, "auto").make(point.cut, point.q)
+        weight = sum(point.lam) / 1.01
+        assert cut(made, weight, largest=10 * point.cut) == pytest.approx(point.cut, rel=1e-6)
+        assert point.theta == made.theta
 
 
 def test_q_is_left_alone_where_it_does_not_matter(data):
-    choice = chooser(data, lambda cut: Nuclear(), every_q=False)
+    choice = chooser(data, "nuclear")
     choice.choose()
     assert {point.q for point in choice.points} == {1.0}
     assert {point.theta for point in choice.points} == {None}
 
 
-def test_ranks_stay_small_along_the_path(data):
-    choice = chooser(data, LSP)
+def test_the_number_of_free_singular_values_is_chosen(data):
+    choice = chooser(data, "tnn")
     choice.choose()
-    first = [point for point in choice.points if point.q == 1.0]
-    assert max(first[0].ranks) <= SPARE_RANK
-    for before, after in itertools.pairwise(first[:-2]):
+    assert choice.leader.point.theta >= 3
+    assert {1, 2, 3} <= {point.theta for point in choice.points}
+
+
+def test_ranks_stay_small_along_the_path(data):
+    choice = chooser(data)
+    choice.trace()
+    assert max(choice.points[0].ranks) <= SPARE_RANK
+    for before, after in itertools.pairwise(choice.points):
         assert all(b <= 2 * a + SPARE_RANK for a, b in zip(before.ranks, after.ranks, strict=True))
+
+
+def test_noise_that_fills_the_ranks_is_told_from_what_is_worth_having():
+    data = synthetic((60, 60, 60), rank=3, observed=20_000, rng=6)
+    choice = chooser(data)
+    choice.choose()
+    filled = [point for point in choice.points if max(point.ranks) > 10]
+    assert filled
+    assert max(choice.leader.point.ranks) < 7
+    # Once that is known, no other q fills with noise again, nor goes to smaller cuts.
+    others = [point for point in choice.points if point.q != 1.0]
+    assert others
+    assert max(max(point.ranks) for point in others) < 7
+    assert min(point.cut for point in others) >= min(point.cut for point in filled)
+
+
+# The weights of the modes
+
+
+def test_weakening_goes_down_to_nothing_and_leaves_one_mode_at_least():
+    candidate = Candidate(1.0, 1.0, (1 / 3,) * 3)
+    seen = []
+    for place in (0, 1, 2):
+        while (weaker := candidate.weaker(place, to_zero=True)) is not None:
+            assert sum(weaker.shares) == pytest.approx(1)
+            assert weaker.shares[place] < candidate.shares[place]
+            candidate = weaker
+            seen.append(candidate.shares)
+    assert candidate.shares == (0.0, 0.0, 1.0)
+    assert all(share == 0 or share > 0.9 * LEAST_SHARE for shares in seen for share in shares)
+
+
+def test_a_mode_that_the_caller_names_is_never_left_out():
+    candidate = Candidate(1.0, 1.0, (0.5, 0.5))
+    while (weaker := candidate.weaker(0, to_zero=False)) is not None:
+        candidate = weaker
+    assert 0 < candidate.shares[0] < 0.1
+
+
+def test_a_tensor_of_low_rank_in_one_mode_only_is_told_by_the_others_losing_their_weight():
+    rng = np.random.default_rng(0)
+    truth = np.tensordot(rng.standard_normal((30, 2)), rng.standard_normal((2, 15, 14)), axes=1)
+    missing = rng.random(truth.shape) < 0.6
+    holes = np.where(missing, np.nan, truth + 0.01 * rng.standard_normal(truth.shape))
+    free = complete(holes, rng=0)
+    named = complete(holes, modes=[0, 1, 2], rng=0)
+    assert free.settings["modes"] == (0,)
+    assert free.ranks == (2,)
+    assert rmse(free.to_dense()[missing], truth[missing]) < 0.01
+    assert named.settings["modes"] == (0, 1, 2)
+    assert named.lam[0] > 5 * max(named.lam[1:])
+
+
+@pytest.mark.parametrize(
+    ("shape", "modes"), [((30, 20, 3), (0, 1)), ((9, 8, 7), (0, 1)), ((5, 4, 3), (0, 1)), ((8, 8, 8), (0, 1, 2))]
+)
+def test_modes_too_small_to_regularise_take_no_part(shape, modes):
+    rng = np.random.default_rng(0)
+    array = np.where(rng.random(shape) < 0.3, np.nan, rng.standard_normal(shape))
+    assert set(complete(array, rng=0).settings["modes"]) <= set(modes)
+    assert complete(array, modes=[2], rng=0).settings["modes"] == (2,)
+
+
+# Several splits, and the path by itself
+
+
+def test_several_splits_choose_together(data):
+    fit = complete(data.observations, splits=3, rng=0)
+    one = complete(data.observations, rng=0)
+    assert len(fit.residuals) == pytest.approx(3 * len(one.residuals), abs=3)
+    assert rmse(fit.predict(data.test.coords), data.test.values) < 1.4 * data.limit
+    again = complete(data.observations, splits=3, rng=0)
+    np.testing.assert_array_equal(fit.to_dense(), again.to_dense())
+
+
+def test_an_interrupt_of_several_splits_keeps_the_best(data):
+    calls = []
+
+    def interrupt(record, model):
+        calls.append(record)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+
+    fit = complete(data.observations, splits=2, rng=0, callback=interrupt)
+    assert fit.status is Status.INTERRUPTED
+    assert np.isfinite(fit.predict(data.test.coords)).all()
+
+
+def test_the_path_by_itself(data):
+    tried = path(data.observations, rng=0)
+    assert (np.diff(tried["cut"]) < 0).all()
+    assert (tried["seconds"] > 0).all()
+    assert tried["lam"].shape == tried["ranks"].shape == (len(tried), 3)
+    # The longer it is followed, the better the fitted entries are met.
+    longer = path(data.observations, points=25, q=0.3, rng=0)
+    assert len(longer) == 25
+    assert set(longer["q"]) == {0.3}
+    assert longer["training"][-1] < longer["training"][0]
+    assert longer.best.held_out < 1.5 * data.noise
 
 
 def test_the_score_has_a_least_and_the_ranks_are_found(data, chosen):
@@ -84,14 +187,14 @@ def test_the_score_has_a_least_and_the_ranks_are_found(data, chosen):
     assert path["held_out"].min() < 0.5 * path["held_out"].max()
     assert (path["training"] > 0).all()
     assert min(chosen.ranks) >= 3
-    assert rmse(chosen.predict(data.test.coords), data.test.values) < 1.3 * data.limit
+    assert rmse(chosen.predict(data.test.coords), data.test.values) < 1.4 * data.limit
     with pytest.raises(KeyError, match="no column 'speed'; the columns are cut"):
         path["speed"]
 
 
 def test_a_tie_goes_to_the_larger_cut(data):
-    choice = chooser(data, LSP)
-    one = choice.try_at(1.0, 1.0, choice.settings, None)
+    choice = chooser(data)
+    one = choice.try_at(Candidate(1.0, 1.0, (1 / 3,) * 3), None)
     assert not one.beats(one)
     assert one.beats(None)
     assert choice.leader is one
@@ -168,6 +271,23 @@ def test_the_fit_says_what_was_held_out(chosen):
     assert chosen.settings["holdout"] == "single entries"
 
 
+@pytest.mark.parametrize(
+    ("how", "block", "words"),
+    [
+        (("fibre", 1), (1, 25, 1), "whole fibres along mode 1"),
+        (("slice", -1), (20, 25, 1), "whole slices along modes [0, 1]"),
+        ([2, 3, 100], (2, 3, 30), "blocks of size (2, 3, 30)"),
+        ("entry", (1, 1, 1), "single entries"),
+    ],
+)
+def test_the_caller_says_what_is_held_out(how, block, words):
+    seen = holes((20, 25, 30), lambda rng: rng.random((20, 25, 30)) < 0.5)
+    made = make_holdout(how, seen)
+    assert made.block == block
+    assert made.describe(seen.shape) == words
+    assert complete(seen, holdout=how, rng=0).settings["holdout"] == words
+
+
 def test_a_complete_tensor_holds_out_single_entries():
     full = Observations.from_dense(np.ones((4, 5)))
     assert make_holdout("auto", full).describe(full.shape) == "single entries"
@@ -177,6 +297,10 @@ def test_a_complete_tensor_holds_out_single_entries():
     ("options", "words"),
     [
         ({"holdout": "days"}, ["holdout", "'auto'", "'days'"]),
+        ({"holdout": ("fibre", 3)}, ["mode of holdout", "3"]),
+        ({"holdout": (1, 2)}, ["holdout", "3 modes", "(1, 2)"]),
+        ({"splits": 0}, ["splits", "at least 1"]),
+        ({"centre": "yes"}, ["centre", "'auto'", "'yes'"]),
         ({"refine": "more"}, ["refine", "'tucker'", "'more'"]),
         ({"refine": "tucker", "lam": 1.0}, ["refine='tucker'", "lam='auto'"]),
     ],

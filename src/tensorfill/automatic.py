@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._checks import real_number
 from ._types import Floats
-from .holdout import make_holdout
-from .losses import error
+from .chooser import Chooser, Stopped, Trial
+from .families import Family
+from .holdout import Split
+from .losses import Huber, Square, error
 from .methods.base import Callback, Method, Record, Result, Status
-from .models import FoldedLowRank, Model
+from .methods.nort import Nort
+from .models import Centred, FoldedLowRank, Model
 from .observations import Observations
+from .offsets import Additive, fit_additive
 from .problem import Problem
 from .progress import Display
 from .refinement import refine as polish
-from .selection import Chooser, Path, Stopped
-
-FEWEST_TO_CHOOSE = 10
-"""With fewer observed entries than this, none can be spared to choose lambda with."""
+from .selection import Path
 
 REFINE_SWEEPS = 4
 """Sweeps of alternating least squares in a polish."""
+
+WORTH_CENTRING = 1.5
+"""Centring is tried where the mean and the effects alone come this near to the best error without."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,8 @@ class Outcome:
         What was held out, in words.
     refined
         Whether the answer was polished by least squares.
+    centred
+        Whether the mean and the effects of the data were taken away first.
     """
 
     method: Method
@@ -50,6 +56,7 @@ class Outcome:
     residuals: Floats | None = None
     holdout: str | None = None
     refined: bool = False
+    centred: bool = False
 
 
 def fit_as_given(
@@ -65,84 +72,190 @@ def fit_as_given(
     return Outcome(method, method.solve(problem, start=start, rng=rng, callback=watching(display, callback)))
 
 
-def choose_and_fit(chooser: Chooser, problem: Problem, holdout: str, refine: str | None, display: Display) -> Outcome:
-    """Choose the regularisation on held-out entries, then fit all entries with it.
+@dataclass(eq=False)
+class Automatic:
+    """A fit whose regularisation is chosen on held-out entries.
 
-    Between the two, the fit without the held-out entries is brought to its end, since its error there is what error
-    bars rest on. Where the run is stopped, the best answer so far is the outcome.
+    Between the choice and the fit of all entries, the fits without the held-out entries are brought to their end, since
+    their errors there are what error bars rest on. Where the run is stopped, the best answer so far is the outcome.
+
+    Parameters
+    ----------
+    settings
+        The method; its lambda and penalty are replaced.
+    problem
+        All entries.
+    splits
+        The entries to fit and those to score with.
+    family
+        The penalties to choose among.
+    holdout
+        What was held out, in words.
+    centre
+        Whether to take the mean and the effects away first, or ``"auto"``.
+    refine
+        ``"tucker"`` for a polish by least squares, or None.
     """
-    began = time.monotonic()
-    limit = chooser.settings.time_limit
-    held_out, rng = chooser.held_out, chooser.rng
-    watch = watching(display, chooser.callback)
 
-    def timed(method: Method) -> Method:
-        return method if limit is None else replace(method, time_limit=max(limit - (time.monotonic() - began), 1e-9))
+    settings: Nort
+    problem: Problem
+    splits: Sequence[Split]
+    family: Family
+    holdout: str
+    centre: bool | str
+    refine: str | None
+    rng: np.random.Generator
+    display: Display
+    callback: Callback | None
 
-    def outcome(method: Method, result: Result, without: Model, refined: bool = False) -> Outcome:
-        residuals = np.abs(without.predict(held_out.coords) - held_out.values)
-        return Outcome(replace(method, time_limit=limit), result, Path(chooser.points), residuals, holdout, refined)
+    def __post_init__(self) -> None:
+        limit = self.settings.time_limit
+        self._deadline = None if limit is None else time.monotonic() + limit
+        self._choosers: list[Chooser] = []
 
-    display.begin("choosing lambda", None)
-    try:
+    def run(self) -> Outcome:
+        """Choose, then fit all entries with what was chosen."""
+        self.display.begin("choosing lambda", None)
+        try:
+            chooser = self._chosen()
+            self.display.begin("fitting without the held-out entries", chooser.settings.max_iter)
+            without = self._brought_to_the_end(chooser)
+        except Stopped as stop:
+            return self._best_so_far(stop.status)
+        models, refined = self._polished_if_better(chooser, [result.model for result in without])
+        result = self._fit_of_all(chooser, without[0].model, refined)
+        return self._outcome(chooser, chooser.final(len(self.problem.observations)), result, models, refined)
+
+    def _chosen(self) -> Chooser:
+        """Return the chooser that found the best regularisation, of the data as it is or of the centred data."""
+        if self.centre is True:
+            return self._choose(centred=True)
+        plain = self._choose(centred=False)
+        if self.centre == "auto" and isinstance(self.problem.loss, Square | Huber) and self._may_help(plain.leader):
+            centred = self._choose(centred=True)
+            if centred.leader.beats(plain.leader):
+                return centred
+        return plain
+
+    def _choose(self, *, centred: bool) -> Chooser:
+        splits = [_centred_split(split) for split in self.splits] if centred else self.splits
+        points = [] if not self._choosers else self._choosers[-1].points
+        chooser = Chooser(
+            self.settings, splits, self.family, self.rng, watching(self.display, self.callback, counting=False),
+            lambda point: self.display.tried(len(points), point.held_out), self._deadline, centred, points,
+        )  # fmt: skip
+        self._choosers.append(chooser)
         chooser.choose()
-    except Stopped as stop:
-        best = chooser.leader
-        return outcome(best.method, replace(best.result, status=stop.status), best.result.model)
-    method = chooser.final(len(chooser.problem.observations))
-    display.begin("fitting without the held-out entries", method.max_iter)
-    partial = timed(method).solve(chooser.problem, start=chooser.leader.result.model, rng=rng, callback=watch)
-    if partial.status not in (Status.CONVERGED, Status.MAX_ITER):
-        return outcome(method, partial, partial.model)
-    without, refined = _polished_if_better(refine, chooser.problem, partial.model, held_out)
-    method = chooser.final(len(problem.observations))
-    display.begin("fitting all entries", method.max_iter)
-    result = timed(method).solve(problem, start=partial.model, rng=rng, callback=watch)
-    if refined and isinstance(result.model, FoldedLowRank):
-        result = replace(result, model=polish(problem, result.model, sweeps=REFINE_SWEEPS))
-    return outcome(method, result, without, refined)
+        return chooser
 
+    def _may_help(self, leader: Trial) -> bool:
+        """Tell whether the mean and the effects alone come near to the best so far."""
+        losses = [split.problem.loss.value(*_alone(split)) for split in self.splits]
+        alone = np.sqrt(2 * np.mean(np.concatenate(losses)))
+        return bool(alone <= WORTH_CENTRING * leader.point.held_out)
 
-def split(
-    observations: Observations, validation: float | Observations, holdout: str, rng: np.random.Generator
-) -> tuple[Observations, Observations, str]:
-    """Return the entries to fit, the entries to choose with, and what was held out, in words."""
-    if isinstance(validation, Observations):
-        if validation.shape != observations.shape:
-            raise ValueError(
-                f"validation must have the shape of the data, {observations.shape}, but it has {validation.shape}."
+    def _brought_to_the_end(self, chooser: Chooser) -> tuple[Result, ...]:
+        """Return the fits without the held-out entries, solved as far as the caller asks."""
+        method = chooser.final(len(chooser.splits[0].problem.observations))
+        results = chooser.solve(method, chooser.leader.models)
+        chooser.best = replace(chooser.leader, results=results)
+        for result in results:
+            if result.status not in (Status.CONVERGED, Status.MAX_ITER):
+                raise Stopped(result.status)
+        return results
+
+    def _fit_of_all(self, chooser: Chooser, start: Model, refined: bool) -> Result:
+        problem, offset = self.problem, None
+        if chooser.centred:
+            offset = fit_additive(problem.observations)
+            problem = Problem(_without(problem.observations, offset), problem.loss)
+        method = chooser.final(len(problem.observations))
+        if self._deadline is not None:
+            method = replace(method, time_limit=max(self._deadline - time.monotonic(), 1e-9))
+        self.display.begin("fitting all entries", method.max_iter)
+        watch = watching(self.display, self.callback)
+        result = method.solve(problem, start=start, rng=self.rng, callback=watch)
+        if refined and isinstance(result.model, FoldedLowRank):
+            result = replace(result, model=polish(problem, result.model, sweeps=REFINE_SWEEPS))
+        return result if offset is None else replace(result, model=Centred(result.model, offset))
+
+    def _polished_if_better(self, chooser: Chooser, models: Sequence[Model]) -> tuple[Sequence[Model], bool]:
+        """Return the models, polished by least squares if that is asked for and lowers the held-out error."""
+        if self.refine is None or not all(isinstance(model, FoldedLowRank) for model in models):
+            return models, False
+        polished = [
+            polish(split.problem, model, sweeps=REFINE_SWEEPS)  # type: ignore[arg-type]
+            for split, model in zip(chooser.splits, models, strict=True)
+        ]
+
+        def score(each: Sequence[Model]) -> float:
+            return sum(
+                error(split.problem.loss, model.predict(split.held_out.coords), split.held_out.values) ** 2
+                for split, model in zip(chooser.splits, each, strict=True)
             )
-        return observations, validation, "the entries given"
-    fraction = real_number(validation, "validation", above=0, below=1)
-    if len(observations) < FEWEST_TO_CHOOSE:
-        raise ValueError(
-            f"lam='auto' needs at least {FEWEST_TO_CHOOSE} observed entries to hold some out, "
-            f"but there are {len(observations)}; give lam."
+
+        return (polished, True) if score(polished) < score(models) else (models, False)
+
+    def _best_so_far(self, status: Status) -> Outcome:
+        """Return the best answer there is where the run was stopped: that of the first split."""
+        best = [chooser for chooser in self._choosers if chooser.best is not None]
+        if not best:
+            raise KeyboardInterrupt
+        chooser = best[0]
+        for other in best[1:]:
+            if other.leader.beats(chooser.leader):
+                chooser = other
+        leader = chooser.leader
+        result = replace(leader.results[0], status=status)
+        if chooser.centred:
+            result = replace(result, model=Centred(result.model, _offset_of(self.splits[0])))
+        return self._outcome(chooser, leader.method, result, leader.models, False)
+
+    def _outcome(
+        self, chooser: Chooser, method: Nort, result: Result, without: Sequence[Model], refined: bool
+    ) -> Outcome:
+        residuals = [
+            np.abs(model.predict(split.held_out.coords) - split.held_out.values)
+            for split, model in zip(chooser.splits, without, strict=True)
+        ]
+        return Outcome(
+            method=replace(method, time_limit=self.settings.time_limit),
+            result=result,
+            path=Path(chooser.points),
+            residuals=np.concatenate(residuals),
+            holdout=self.holdout,
+            refined=refined,
+            centred=chooser.centred,
         )
-    how = make_holdout(holdout, observations)
-    training, held_out = how.split(observations, fraction, rng)
-    return training, held_out, how.describe(observations.shape)
 
 
-def watching(display: Display, callback: Callback | None) -> Callback:
-    """Return a callback that shows each iteration and then asks the caller's own."""
+def watching(display: Display, callback: Callback | None, *, counting: bool = True) -> Callback:
+    """Return a callback that shows each iteration, if they are to be counted, and then asks the caller's own."""
 
     def watch(record: Record, model: Model) -> object:
-        display.iteration(record)
+        if counting:
+            display.iteration(record)
         return None if callback is None else callback(record, model)
 
     return watch
 
 
-def _polished_if_better(
-    refine: str | None, problem: Problem, model: Model, held_out: Observations
-) -> tuple[Model, bool]:
-    """Return the model, polished by least squares if that is asked for and lowers the held-out error."""
-    if refine is None or not isinstance(model, FoldedLowRank):
-        return model, False
-    polished = polish(problem, model, sweeps=REFINE_SWEEPS)
+def _offset_of(split: Split) -> Additive:
+    """Return the mean and the effects of the entries to fit."""
+    return fit_additive(split.problem.observations)
 
-    def score(each: Model) -> float:
-        return error(problem.loss, each.predict(held_out.coords), held_out.values)
 
-    return (polished, True) if score(polished) < score(model) else (model, False)
+def _without(observations: Observations, offset: Additive) -> Observations:
+    return observations.with_values(observations.values - offset.predict(observations.coords))
+
+
+def _centred_split(split: Split) -> Split:
+    """Return a split with the mean and the effects of the entries to fit taken away from all of them."""
+    offset = _offset_of(split)
+    problem = Problem(_without(split.problem.observations, offset), split.problem.loss)
+    return Split(problem, _without(split.held_out, offset))
+
+
+def _alone(split: Split) -> tuple[Floats, Floats]:
+    """Return what the mean and the effects alone predict of the held-out entries, and these."""
+    return _offset_of(split).predict(split.held_out.coords), split.held_out.values

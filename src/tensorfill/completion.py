@@ -14,21 +14,19 @@ from numpy.typing import ArrayLike, DTypeLike
 from threadpoolctl import threadpool_limits
 
 from ._checks import choice, generator, listed
-from .automatic import Outcome, choose_and_fit, fit_as_given, split
+from .automatic import Automatic, Outcome, fit_as_given
+from .families import SCALED_BY_CUT, is_auto, make_family
 from .fit import Fit
-from .losses import Loss, Square, make_loss
+from .holdout import make_splits
+from .losses import Loss, Square, make_loss, prepare
 from .methods.base import Callback, Method
 from .methods.nort import Nort, per_mode
 from .methods.registry import METHODS, method_class
 from .models import Model
-from .observations import Observations
+from .observations import Observations, as_observations
 from .penalties import Penalty, make_penalty
 from .problem import Problem
 from .progress import Display
-from .selection import SCALED_BY_CUT, Chooser, Family
-
-SCAD_THETA = 3.7
-"""The value that the inventors of SCAD recommend."""
 
 
 def complete(
@@ -47,7 +45,9 @@ def complete(
     tol: float = 1e-4,
     time_limit: float | None = None,
     validation: float | Observations = 0.1,
-    holdout: str = "auto",
+    holdout: str | Sequence[Any] = "auto",
+    splits: int = 1,
+    centre: bool | str = "auto",
     refine: str | None = None,
     bounds: tuple[float, float] | None = None,
     dtype: DTypeLike = np.float64,
@@ -89,8 +89,15 @@ def complete(
     validation
         The share of the entries that is held out to choose what is ``"auto"``, or the entries themselves.
     holdout
-        ``"auto"`` holds out together what goes missing together, be it single entries, whole fibres or blocks;
-        ``"entry"`` holds out single entries.
+        What is held out together: ``"auto"`` for what goes missing together, be it single entries, whole fibres or
+        blocks; ``"entry"`` for single entries; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for
+        slices, one for each index of a mode; or the sizes of a block.
+    splits
+        How often entries are held out anew, to choose with all of these splits, side by side, and to rest error bars
+        on. More of them choose better where entries are few, and cost as much more.
+    centre
+        Whether the mean and the effect of each index of each mode are taken away first and added again at the
+        end; ``"auto"`` tries it where they alone come near to the best without, and keeps it if it is better.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which takes away the bias of the
         penalty, and keeps that where the held-out error falls; it needs ``lam="auto"`` and the square loss.
@@ -123,10 +130,12 @@ def complete(
     12.0
     """
     given = locals()
-    problem = Problem(_observations(data).astype(dtype), make_loss(loss))
+    problem = _problem(data, loss, dtype)
     random = generator(rng)
     limits = _checked_bounds(bounds)
     _check_refine(refine, lam, problem.loss)
+    if not isinstance(centre, bool) and centre != "auto":
+        raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
     first = start.model if isinstance(start, Fit) else start
     _warn_of_empty_slices(problem.observations)
     with Display(progress) as display, threadpool_limits(1, user_api="blas"):
@@ -145,15 +154,14 @@ def complete(
                 tol=tol,
                 time_limit=time_limit,
             )
-            if _is_auto(lam, "lam"):
+            if is_auto(lam, "lam"):
                 if first is not None:
                     raise ValueError("start needs lam to be given, as in lam=fit.lam; lam='auto' begins at zero.")
-                training, held_out, how = split(problem.observations, validation, holdout, random)
-                chooser = Chooser(
-                    settings, Problem(training, problem.loss), held_out, *_family(penalty, theta), random, callback,
-                    display.tried,
-                )  # fmt: skip
-                outcome = choose_and_fit(chooser, problem, how, refine, display)
+                family = make_family(penalty, theta)
+                parts, how = make_splits(problem.observations, problem.loss, validation, holdout, splits, random)
+                outcome = Automatic(
+                    settings, problem, parts, family, how, centre, refine, random, display, callback
+                ).run()  # fmt: skip
             else:
                 settings = replace(settings, penalty=_penalties(penalty, theta, settings, problem))
                 outcome = fit_as_given(settings, problem, first, random, display, callback)
@@ -169,14 +177,13 @@ def complete(
     )
 
 
-def _observations(data: ArrayLike | Observations) -> Observations:
-    return data if isinstance(data, Observations) else Observations.from_dense(data)
-
-
-def _is_auto(value: Any, name: str) -> bool:
-    if isinstance(value, str) and value != "auto":
-        raise ValueError(f"{name} must be a number, one for each regularised mode, or 'auto', but {value!r} was given.")
-    return isinstance(value, str)
+def _problem(data: ArrayLike | Observations, loss: str | Loss, dtype: DTypeLike) -> Problem:
+    """Return the problem, with the loss fitted to the data and the values as the loss takes them."""
+    observations = as_observations(data).astype(dtype)
+    prepared, values = prepare(make_loss(loss), observations.values)
+    if values is not observations.values:
+        observations = observations.with_values(values)
+    return Problem(observations, prepared)
 
 
 def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -214,34 +221,22 @@ def _refuse_settings_beside(method: Method, given: Mapping[str, Any]) -> None:
         )
 
 
-def _family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> tuple[Family, bool]:
-    """Return the penalty for a cut and a q, and whether q matters."""
-    if _is_auto(theta, "theta"):
-        if penalty == "tnn":
-            raise ValueError("theta must be given for penalty 'tnn': how many singular values are left free.")
-        if isinstance(penalty, str) and penalty in SCALED_BY_CUT:
-            return lambda cut, q: SCALED_BY_CUT[penalty](q * cut), True
-        fixed = make_penalty(penalty, SCAD_THETA if penalty == "scad" else None)
-    elif np.ndim(theta):
-        raise ValueError("theta must be one number, or 'auto', where lam='auto' chooses lambda.")
-    else:
-        fixed = make_penalty(penalty, theta)  # type: ignore[arg-type]
-    return lambda cut, q: fixed, False
-
-
 def _penalties(
     penalty: str | Penalty, theta: float | Sequence[float] | str, settings: Nort, problem: Problem
 ) -> list[Penalty]:
     """Return the penalty of each regularised mode for a given lambda."""
     regulariser = settings.regulariser(problem)
-    if _is_auto(theta, "theta"):
+    if not is_auto(theta, "theta"):
+        return [make_penalty(penalty, value) for value in per_mode(theta, "theta", regulariser.modes)]  # type: ignore[arg-type]
+    if penalty == "tnn":
+        raise ValueError("theta must be given for penalty 'tnn' where lam is: how many singular values are left free.")
+    if isinstance(penalty, str) and penalty in SCALED_BY_CUT:
         weight = regulariser.total / regulariser.tau
-        # With theta at the cut, LSP cuts at the root of the weight, capped-l1 and MCP at the weight itself.
-        default = {"lsp": math.sqrt(weight), "capped_l1": weight, "mcp": weight, "scad": SCAD_THETA}
-        theta = default.get(penalty) if isinstance(penalty, str) else None  # type: ignore[assignment]
-        if isinstance(penalty, str) and penalty in SCALED_BY_CUT and not weight:
-            theta = 1.0
-    return [make_penalty(penalty, value) for value in per_mode(theta, "theta", regulariser.modes)]  # type: ignore[arg-type]
+        # A penalty that bends at its cut: LSP cuts at the root of the weight, the others at the weight itself.
+        made = SCALED_BY_CUT[penalty]((math.sqrt(weight) if penalty == "lsp" else weight) or 1.0)
+    else:
+        made = make_penalty(penalty)
+    return [made] * len(regulariser.modes)
 
 
 def _check_refine(refine: str | None, lam: Any, loss: Loss) -> None:
@@ -264,6 +259,7 @@ def _described(outcome: Outcome, loss: str | Loss, penalty: str | Penalty, probl
         "lam": (),
         "theta": (),
         "holdout": outcome.holdout,
+        "centre": outcome.centred,
         "refine": "tucker" if outcome.refined else None,
     }
     if isinstance(method, Nort):

@@ -6,19 +6,35 @@ loses its three colours: the neighbours that tell a held-out entry would be miss
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ._checks import choice
+from ._checks import mode_number, real_number, whole_number
 from ._types import Integers
+from .losses import Loss
 from .observations import Observations
+from .problem import Problem
 
 TOGETHER = 0.5
 """Fibres count as seen or missing whole from this point between chance (0) and always (1)."""
 
 LONG_RUN = 3.0
 """Runs of missing entries count as blocks where they are this many times longer than chance makes them."""
+
+
+FEWEST_TO_CHOOSE = 10
+"""With fewer observed entries than this, none can be spared to choose lambda with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The entries to fit, as a problem, and the entries to score with."""
+
+    problem: Problem
+    held_out: Observations
 
 
 @dataclass(frozen=True)
@@ -51,19 +67,85 @@ class Holdout:
         return f"blocks of size {self.block}"
 
 
-def make_holdout(how: str, observations: Observations) -> Holdout:
-    """Return single entries for ``"entry"``, and for ``"auto"`` what goes missing together.
+def make_splits(
+    observations: Observations,
+    loss: Loss,
+    validation: float | Observations,
+    holdout: str | Sequence[Any],
+    count: int,
+    rng: np.random.Generator,
+) -> tuple[list[Split], str]:
+    """Return so many ways to divide the entries into those to fit and those to score with, and what was held out.
 
+    Parameters
+    ----------
+    observations, loss
+        What was seen, and how predictions are compared with it.
+    validation
+        The share of the entries to hold out, or the entries to score with themselves.
+    holdout
+        What `make_holdout` takes.
+    count
+        How many splits, each drawn anew.
+    rng
+        Decides what is held out.
+    """
+    count = whole_number(count, "splits", at_least=1)
+    if isinstance(validation, Observations):
+        if validation.shape != observations.shape:
+            raise ValueError(
+                f"validation must have the shape of the data, {observations.shape}, but it has {validation.shape}."
+            )
+        if count > 1:
+            raise ValueError(f"splits must be 1 where the entries of validation are given, but {count} was given.")
+        return [Split(Problem(observations, loss), validation)], "the entries given"
+    fraction = real_number(validation, "validation", above=0, below=1)
+    if len(observations) < FEWEST_TO_CHOOSE:
+        raise ValueError(
+            f"lam='auto' needs at least {FEWEST_TO_CHOOSE} observed entries to hold some out, "
+            f"but there are {len(observations)}; give lam."
+        )
+    how = make_holdout(holdout, observations)
+    parts = [how.split(observations, fraction, rng) for _ in range(count)]
+    return [Split(Problem(fitted, loss), held_out) for fitted, held_out in parts], how.describe(observations.shape)
+
+
+def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdout:
+    """Return what is held out together.
+
+    Parameters
+    ----------
+    how
+        ``"auto"`` for what goes missing together, ``"entry"`` for single entries, ``("fibre", mode)`` for whole fibres
+        along a mode, ``("slice", mode)`` for whole slices, one for each index of a mode, or the sizes of a block.
+    observations
+        What was seen.
+
+    Examples
+    --------
     >>> seen = np.ones((20, 20, 3), dtype=bool)
     >>> seen[np.random.default_rng(0).random((20, 20)) < 0.5] = False
     >>> pixels = Observations.from_dense(np.ones((20, 20, 3)), seen)
     >>> make_holdout("auto", pixels).describe(pixels.shape)
     'whole fibres along mode 2'
+    >>> make_holdout(("slice", 0), pixels)
+    Holdout(block=(1, 20, 3))
     """
-    choice(how, "holdout", ["auto", "entry"])
-    if how == "entry" or observations.density == 1:
-        return Holdout((1,) * observations.ndim)
-    return Holdout(tuple(missing_together(observations, mode) for mode in range(observations.ndim)))
+    shape = observations.shape
+    if how == "entry" or (how == "auto" and observations.density == 1):
+        return Holdout((1,) * len(shape))
+    if how == "auto":
+        return Holdout(tuple(missing_together(observations, mode) for mode in range(len(shape))))
+    if isinstance(how, Sequence) and not isinstance(how, str) and len(how) == 2 and how[0] in ("fibre", "slice"):
+        kind, along = how[0], mode_number(how[1], "the mode of holdout", len(shape))
+        return Holdout(tuple(size if (mode == along) == (kind == "fibre") else 1 for mode, size in enumerate(shape)))
+    if isinstance(how, Sequence) and len(how) == len(shape) and all(isinstance(size, int) for size in how):
+        sizes = [whole_number(size, "a size of holdout", at_least=1) for size in how]
+        return Holdout(tuple(min(size, most) for size, most in zip(sizes, shape, strict=True)))
+    raise ValueError(
+        "holdout must be 'auto', 'entry', ('fibre', mode), ('slice', mode) or the sizes of a block, one whole number "
+        f"for each of the {len(shape)} modes, but {how!r} was given."
+    )
 
 
 def missing_together(observations: Observations, mode: int) -> int:

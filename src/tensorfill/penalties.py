@@ -292,14 +292,17 @@ class TNN:
 
 @dataclass(frozen=True)
 class SCAD(Elementwise):
-    """The smoothly clipped absolute deviation: slope 1 up to s = 1, falling to 0 at s = theta.
+    """The smoothly clipped absolute deviation: slope 1 up to s = unit, falling to 0 at s = theta * unit.
 
-    kappa(s) = s for s <= 1, (2 theta s - s^2 - 1) / (2 (theta - 1)) for s <= theta, (theta + 1) / 2 above.
+    With the unit 1, kappa(s) = s for s <= 1, (2 theta s - s^2 - 1) / (2 (theta - 1)) for s <= theta, and
+    (theta + 1) / 2 above; with another it is unit * kappa(s / unit).
 
     Parameters
     ----------
     theta : float
-        Where kappa becomes flat; above 2.
+        Where kappa becomes flat, in units; above 2.
+    unit : float
+        Where kappa begins to bend; above 0.
 
     Examples
     --------
@@ -308,9 +311,11 @@ class SCAD(Elementwise):
     """
 
     theta: float
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", real_number(self.theta, "theta of 'scad'", above=2))
+        object.__setattr__(self, "unit", real_number(self.unit, "unit of 'scad'", above=0))
 
     @property
     def slope_at_zero(self) -> float:
@@ -322,13 +327,17 @@ class SCAD(Elementwise):
 
         Written as a line plus a parabola of the clipped s, to be the very same number all over the flat part.
         """
-        curved = np.clip(s, 1.0, self.theta)
-        return np.minimum(s, 1.0) + (curved - 1.0) * (2 * self.theta - curved - 1.0) / (2 * (self.theta - 1))
+        flat = self.theta * self.unit
+        curved = np.clip(s, self.unit, flat)
+        return np.minimum(s, self.unit) + (curved - self.unit) * (2 * flat - curved - self.unit) / (
+            2 * (flat - self.unit)
+        )
 
     def candidates(self, s: Floats, weight: float) -> Iterable[Floats]:
-        """Return the stationary points of [0, 1], of [1, theta] and of [theta, inf)."""
-        curved = _stationary_on_parabola(s, weight, end=self.theta, width=self.theta - 1)
-        return [np.minimum(s - weight, 1.0), np.clip(curved, 1.0, self.theta), s]
+        """Return the stationary points of the line, of the parabola and of the flat part."""
+        flat = self.theta * self.unit
+        curved = _stationary_on_parabola(s, weight, end=flat, width=flat - self.unit)
+        return [np.minimum(s - weight, self.unit), np.clip(curved, self.unit, flat), s]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import tracemalloc
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
-from tensorfill.models import MODELS, FoldedLowRank, Tucker
+from tensorfill.models import MODELS, Centred, FoldedLowRank, Tucker
+from tensorfill.offsets import Additive
 from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
 
@@ -58,8 +60,43 @@ def tucker_float32(shape, rng):
     return tucker(shape, rng, [2] * len(shape), dtype=np.float32)
 
 
+def centred(inner, rng):
+    """Return a model and its dense tensor with an offset added to both."""
+    model, dense = inner
+    effects = [rng.standard_normal(size) for size in model.shape]
+    return Centred(model, Additive(2.5, effects)), dense + 2.5 + functools.reduce(np.add.outer, effects)
+
+
+def centred_folded(shape, rng):
+    return centred(folded(shape, rng), rng)
+
+
+def centred_folded_zero(shape, rng):
+    return centred(folded_zero(shape, rng), rng)
+
+
+def centred_folded_float32(shape, rng):
+    return centred(folded_float32(shape, rng), rng)
+
+
+def centred_tucker(shape, rng):
+    return centred(tucker(shape, rng), rng)
+
+
 # A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
-FACTORIES = [folded, folded_last_mode_only, folded_with_a_zero, folded_zero, folded_float32, tucker, tucker_float32]
+FACTORIES = [
+    folded,
+    folded_last_mode_only,
+    folded_with_a_zero,
+    folded_zero,
+    folded_float32,
+    tucker,
+    tucker_float32,
+    centred_folded,
+    centred_folded_zero,
+    centred_folded_float32,
+    centred_tucker,
+]
 
 
 def close(actual, expected, model):
@@ -349,6 +386,26 @@ class TestModelContract:
         refuses(TypeError, ["same kind and shape", "(4, 5, 7)"], lambda: model.inner(other))
         refuses(TypeError, ["same kind and shape"], lambda: model.inner("a model"))
 
+    # Margins
+
+    @each_factory
+    @settings(max_examples=20, deadline=None)
+    @given(data=st.data(), rng=generators)
+    def test_margins_are_the_sums_over_all_other_modes(self, factory, data, rng):
+        shape = data.draw(shapes(max_entries=300))
+        model, dense = factory(shape, rng)
+        mode = data.draw(st.integers(-len(shape), len(shape) - 1))
+        others = tuple(axis for axis in range(len(shape)) if axis != mode % len(shape))
+        margin = model.margin(mode)
+        assert margin.shape == (shape[mode],)
+        assert margin.dtype == np.float64
+        precision = 1e-12 if model.dtype == np.float64 else 2e-6
+        np.testing.assert_allclose(margin, dense.sum(axis=others), atol=precision * (1 + np.abs(dense).sum()))
+
+    def test_the_margin_of_a_mode_that_is_not_there_is_refused(self, model):
+        refuses(ValueError, ["mode", "from -3 to 2", "3 was given"], lambda: model.margin(3))
+        refuses(TypeError, ["mode", "whole number", "'a'"], lambda: model.margin("a"))
+
     # Files
 
     def test_round_trip_through_a_file_without_pickle(self, model, dense, tmp_path):
@@ -404,3 +461,48 @@ class TestFoldedLowRank:
         assert model.modes == (2, 0)
         assert model.ranks == (3, 1)
         assert model.nbytes == 8 * (3 * (6 + 1 + 20) + 1 * (4 + 1 + 30))
+
+    def test_margins_of_a_huge_tensor_are_summed_without_it_being_made_dense(self):
+        model, (a, b, c) = self.huge()
+        tracemalloc.start()
+        try:
+            margins = [model.margin(mode) for mode in range(3)]
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        for margin, vector in zip(margins, (a, b, c), strict=True):
+            np.testing.assert_allclose(margin, vector * (a.sum() * b.sum() * c.sum() / vector.sum()), rtol=1e-9)
+        assert peak < 1e6
+
+
+class TestCentred:
+    def test_the_ranks_and_the_type_are_those_of_the_inner_model(self):
+        model, _ = centred_folded_float32(SHAPE, np.random.default_rng(0))
+        assert model.ranks == model.model.ranks
+        assert model.dtype == np.float32
+        assert model.nbytes == model.model.nbytes + 8 * sum(SHAPE)
+        assert "FoldedLowRank" in repr(model)
+        assert "mean=2.5" in repr(model)
+
+    def test_an_offset_of_another_shape_is_refused(self):
+        inner, _ = tucker(SHAPE, np.random.default_rng(0))
+        offset = Additive(0.0, [np.zeros(size) for size in (4, 5, 7)])
+        refuses(ValueError, ["offset", str(SHAPE), "(4, 5, 7)"], lambda: Centred(inner, offset))
+
+    def test_the_inner_product_with_another_inner_kind_is_refused(self):
+        rng = np.random.default_rng(0)
+        (first, _), (second, _) = centred_folded(SHAPE, rng), centred_tucker(SHAPE, rng)
+        refuses(TypeError, ["same kind and shape", "FoldedLowRank", "Tucker"], lambda: first.inner(second))
+        refuses(TypeError, ["same kind and shape"], lambda: first.inner(first.model))
+        refuses(TypeError, ["same kind and shape"], lambda: first.model.inner(first))
+
+    def test_no_array_of_its_file_needs_pickle(self):
+        model, _ = centred_tucker(SHAPE, np.random.default_rng(0))
+        assert all(array.dtype.kind in "fiU" for array in model.to_arrays().values())
+
+    def test_the_offset_of_a_huge_tensor_is_never_made_dense(self):
+        inner, _ = TestFoldedLowRank().huge()
+        model = Centred(inner, Additive(1.0, [np.zeros(size) for size in inner.shape]))
+        sums = math.prod(inner.shape) + 2 * inner.margin(0).sum() + 4
+        assert math.isclose(model.norm(), math.sqrt(sums))
+        refuses(ValueError, ["24,000,000,000", "max_bytes"], model.to_dense)

@@ -19,7 +19,7 @@ def thread_count() -> int:
     return int(numba.get_num_threads())
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@numba.njit(parallel=True, fastmath=True, cache=True, nogil=True)
 def add_entries(
     rows: NDArray[Any],
     cols: NDArray[Any],
@@ -40,7 +40,7 @@ def add_entries(
                 out[p] = total
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@numba.njit(parallel=True, fastmath=True, cache=True, nogil=True)
 def add_left(
     rows: NDArray[Any],
     cols: NDArray[Any],
@@ -59,7 +59,7 @@ def add_left(
                     out[c, k] += value * a[i, k]
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@numba.njit(parallel=True, fastmath=True, cache=True, nogil=True)
 def add_right(
     rows: NDArray[Any],
     cols: NDArray[Any],

@@ -141,7 +141,7 @@ class DenseUnfolding:
             plain: Floats = self.matrix.T @ a
             return plain
         batch: Floats = self._grouped.transpose(0, 2, 1) @ a
-        return batch.reshape(-1, a.shape[1])
+        return batch.reshape(self.shape[1], a.shape[1])
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""

@@ -1,10 +1,11 @@
 """What an answer is: every form of a tensor that is known without being stored entry by entry."""
 
 from .base import Model
+from .centred import Centred
 from .folded import FoldedLowRank
 from .tucker import Tucker
 
-MODELS: dict[str, type[Model]] = {model.kind: model for model in (FoldedLowRank, Tucker)}
+MODELS: dict[str, type[Model]] = {model.kind: model for model in (FoldedLowRank, Tucker, Centred)}
 """The forms by the name that a file gives them."""
 
-__all__ = ["MODELS", "FoldedLowRank", "Model", "Tucker"]
+__all__ = ["MODELS", "Centred", "FoldedLowRank", "Model", "Tucker"]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import coordinates, dense_size
+from .._checks import coordinates, dense_size, mode_number
 from .._types import Floats, Integers
 
 DENSE_LIMIT = 2**30
@@ -55,6 +55,10 @@ class Model(ABC):
         """Return all entries, whatever their number."""
 
     @abstractmethod
+    def _margin(self, mode: int) -> Floats:
+        """Return the sums over all other modes, for a mode that is known to be good."""
+
+    @abstractmethod
     def inner(self, other: Model) -> float:
         """Return the inner product with a model of the same kind, neither made dense."""
 
@@ -71,6 +75,10 @@ class Model(ABC):
     def ndim(self) -> int:
         """Order of the tensor."""
         return len(self.shape)
+
+    def margin(self, mode: int) -> Floats:
+        """Return for each index of `mode` the sum of all entries that have it, in float64; nothing dense is built."""
+        return self._margin(mode_number(mode, "mode", self.ndim))
 
     def norm(self) -> float:
         """Return the Frobenius norm."""

@@ -13,7 +13,7 @@ from .._types import Floats, Integers
 from ..algebra.component import Component, WeightedComponent
 from ..algebra.crossmode import inner_product_of_sums
 from ..algebra.operators import add_dense
-from ..algebra.unfolding import column_index
+from ..algebra.unfolding import around, column_index
 from .base import Model
 
 CHUNK = 2**16
@@ -92,6 +92,18 @@ class FoldedLowRank(Model):
         out = np.zeros(self.shape, dtype=self.dtype)
         for weight, part in self.terms:
             add_dense(part, weight, out)
+        return out
+
+    def _margin(self, mode: int) -> Floats:
+        out = np.zeros(self.shape[mode])
+        for weight, part in self.terms:
+            if part.mode == mode:
+                rows, sums = part.u, part.v.sum(axis=0, dtype=np.float64)
+            else:
+                before, after = around(self.shape, mode, without=part.mode)
+                v = part.v.reshape(before, self.shape[mode], after, part.rank)
+                rows, sums = v.sum(axis=(0, 2), dtype=np.float64), part.u.sum(axis=0, dtype=np.float64)
+            out += rows @ (weight * part.s * sums)
         return out
 
     def inner(self, other: Model) -> float:

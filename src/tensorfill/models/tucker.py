@@ -118,6 +118,12 @@ class Tucker(Model):
     def _dense(self) -> Floats:
         return np.array(_multiplied(self.core, dict(enumerate(self.factors))), order="C")
 
+    def _margin(self, mode: int) -> Floats:
+        sums = [factor.sum(axis=0, dtype=np.float64, keepdims=True) for factor in self.factors]
+        core = _multiplied(self.core, {other: row for other, row in enumerate(sums) if other != mode})
+        margin: Floats = self.factors[mode] @ core.reshape(-1).astype(np.float64, copy=False)
+        return margin
+
     def inner(self, other: Model) -> float:
         """Return the inner product with a model of the same kind, from the matrices A_d^T B_d and the two cores."""
         if not isinstance(other, Tucker) or other.shape != self.shape:

@@ -1,0 +1,114 @@
+"""Any form of a tensor on top of a mean and an effect of each index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Floats, Integers
+from ..offsets import Additive
+from .base import Model
+
+INNER = "inner."
+"""What the names of the inner model's arrays begin with."""
+
+
+class Centred(Model):
+    """X = L + A: a model L of what an additive offset A leaves, and that offset.
+
+    Entry by entry, ``X[i_1, .., i_M] = L[i_1, .., i_M] + mean + effects[1][i_1] + .. + effects[M][i_M]``.
+
+    Parameters
+    ----------
+    model
+        The model L, of any kind; it decides the type of the values.
+    offset
+        The offset A, of the same shape.
+
+    Examples
+    --------
+    >>> from tensorfill.models import Tucker
+    >>> low_rank = Tucker((2, 3), [[2.0]], [[[1.0], [2.0]], [[1.0], [0.0], [1.0]]])
+    >>> Centred(low_rank, Additive(10.0, ([0.0, 1.0], [0.0, 0.0, -1.0]))).to_dense()
+    array([[12., 10., 11.],
+           [15., 11., 14.]])
+    """
+
+    kind = "centred"
+
+    def __init__(self, model: Model, offset: Additive) -> None:
+        if offset.shape != model.shape:
+            raise ValueError(
+                f"offset must have the model's shape {model.shape}, one effect for each index of each mode, "
+                f"but {offset.shape} was given."
+            )
+        self.shape = model.shape
+        self.model = model
+        self.offset = offset
+
+    def __repr__(self) -> str:
+        return f"Centred({self.model!r}, mean={self.offset.mean:.6g})"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the predictions, that of the inner model."""
+        return self.model.dtype
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks of the inner model."""
+        return self.model.ranks
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.model.nbytes + self.offset.nbytes
+
+    def _values_at(self, coords: Integers) -> Floats:
+        values = self.model._values_at(coords)
+        return values + self.offset.values_at(coords).astype(values.dtype, copy=False)
+
+    def restrict(self, indices: Sequence[Integers]) -> Centred:
+        """Return the model of the sub-tensor with these indices of each mode."""
+        return Centred(self.model.restrict(indices), self.offset.restrict(indices))
+
+    def _dense(self) -> Floats:
+        out = self.model._dense()
+        self.offset.add_to(out)
+        return out
+
+    def _margin(self, mode: int) -> Floats:
+        return self.model._margin(mode) + self.offset.margin(mode)
+
+    def inner(self, other: Model) -> float:
+        """Return the inner product with a centred model of the same inner kind, neither made dense.
+
+        ``<L + A, M + B> = <L, M> + <A, M> + <B, L + A>``; a product with an offset needs only the margins of the other.
+        """
+        if not isinstance(other, Centred) or other.shape != self.shape or type(other.model) is not type(self.model):
+            raise TypeError(f"The inner product of {self!r} is with a model of the same kind and shape, not {other!r}.")
+        modes = range(self.ndim)
+        return (
+            self.model.inner(other.model)
+            + self.offset.inner([other.model._margin(mode) for mode in modes])
+            + other.offset.inner([self._margin(mode) for mode in modes])
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that make up the model, for a file, with the kind of the inner model as text."""
+        effects = {f"effects{mode}": effect for mode, effect in enumerate(self.offset.effects)}
+        inner = {f"{INNER}{name}": array for name, array in self.model.to_arrays().items()}
+        return {"inner": np.array(self.model.kind), "mean": np.array(self.offset.mean)} | effects | inner
+
+    @classmethod
+    def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the model made of the arrays of `to_arrays`."""
+        # The registry lists this class too, so that it cannot be imported before it.
+        from . import MODELS
+
+        inner = {name.removeprefix(INNER): arrays[name] for name in arrays if name.startswith(INNER)}
+        effects = tuple(arrays[f"effects{mode}"] for mode in range(len(shape)))
+        return cls(MODELS[str(arrays["inner"])].from_arrays(shape, inner), Additive(float(arrays["mean"]), effects))
