@@ -13,12 +13,12 @@ Cases
 Columns
     complete: `tensorfill.complete(data, rng=seed)`, nothing else given.
     oracle (--oracle): the best of many fixed settings, chosen by the error on the hidden entries, which no user has.
-    LSP with q = theta / cut of 1, 0.3 and 0.1; for each, falling cuts with warm starts, all known entries fitted,
-    each cut solved to a tolerance of 1e-4 and, on another path, of 1e-3 only: stopping early regularises too (on
-    birmingham-fibres 85 against 90; a cold start at every lambda takes longer and gives 99). The regularised modes are
-    the default ones and, where they differ, also those that complete() chose. A path ends early where the test error
-    is 1.25 times its best, or has not improved for 10 points. The grid is coarser for tensors of more than a million
-    entries: see `FINE` and `COARSE`.
+    LSP with q = theta / cut of 3, 1, 0.3 and 0.1; for each, falling cuts with warm starts, all known entries fitted,
+    each cut solved to a tolerance of 1e-4 and, on another path, of 1e-3 only: stopping early regularises too. The
+    regularised modes are the default ones with the same weight each; "weighted" is the same oracle with the modes and
+    weights that complete() chose, where they differ. A path ends early where the test error is 1.25 times its best, or
+    has not improved for 10 points. The grid is coarser for tensors of more than a million entries: see `FINE` and
+    `COARSE`.
     nuclear: `complete(data, penalty="nuclear", rng=seed)`.
     mean: the mean of all known entries.
     parafac, tucker (--peers): TensorLy with a mask, SVD start, missing entries first filled with the mean, and
@@ -64,7 +64,7 @@ LARGE = 1_000_000
 """Tensors with more entries than this get the coarse grid and few ranks."""
 
 TAU = 1.01
-"""The default inverse step of the square loss; lam = weight * TAU / (number of regularised modes)."""
+"""The default inverse step of the square loss; lam = weight * TAU * (the weight of the mode)."""
 
 NOT_INSTALLED = "--peers needs TensorLy, which is not installed: pip install tensorly."
 
@@ -143,6 +143,10 @@ def all_cases() -> dict[str, Case]:
 # What is compared
 
 
+Weights = tuple[tuple[int, float], ...]
+"""The regularised modes and the weight of each."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one contestant made of one case.
@@ -164,7 +168,8 @@ class Outcome:
     note: str = ""
     trace: tuple[str, ...] = ()
     total_seconds: float | None = None
-    modes: tuple[int, ...] | None = None
+    weights: Weights | None = None
+    modes: int = 0
 
 
 @dataclass(frozen=True)
@@ -187,8 +192,8 @@ class Grid:
     stops: tuple[tuple[float, int], ...]
 
 
-FINE = Grid(ratio=0.85, points=60, qs=(1.0, 0.3, 0.1), stops=((1e-4, 500), (1e-3, 50)))
-COARSE = Grid(ratio=0.75, points=24, qs=(1.0, 0.3, 0.1), stops=((1e-4, 200), (1e-3, 50)))
+FINE = Grid(ratio=0.85, points=60, qs=(3.0, 1.0, 0.3, 0.1), stops=((1e-4, 500), (1e-3, 50)))
+COARSE = Grid(ratio=0.75, points=24, qs=(3.0, 1.0, 0.3), stops=((3e-4, 100),))
 MUCH_WORSE, PATIENCE = 1.25, 10
 
 RANKS = tuple(range(1, 21))
@@ -203,10 +208,15 @@ def automatic(holes: Array, hidden: Mask, truth: Array, seed: int, **given: Any)
     return Outcome(
         rmse(fit.predict(np.argwhere(hidden)), truth),
         seconds,
-        f"lam {fit.lam[0]:.4g}, theta {_number(fit.theta[0])}, ranks {fit.ranks}",
+        f"lam {_listed(fit.lam)}, theta {_number(fit.theta[0])}, modes {fit.settings['modes']}, ranks {fit.ranks}"
+        + ", centred" * fit.settings["centre"],
         tuple(_path_lines(fit)),
-        modes=tuple(fit.settings["modes"]),
+        weights=tuple(zip(fit.settings["modes"], (lam / sum(fit.lam) for lam in fit.lam), strict=True)),
     )
+
+
+def _listed(values: Iterable[float]) -> str:
+    return "(" + ", ".join(f"{value:.3g}" for value in values) + ")"
 
 
 def _path_lines(fit: tensorfill.Fit) -> Iterator[str]:
@@ -220,38 +230,39 @@ def _path_lines(fit: tensorfill.Fit) -> Iterator[str]:
         )
 
 
-def oracle(
-    holes: Array, hidden: Mask, truth: Array, seed: int, also_modes: tuple[int, ...] | None, grid: Grid
-) -> Outcome:
+def oracle(holes: Array, hidden: Mask, truth: Array, seed: int, weights: Weights | None, grid: Grid) -> Outcome:
     """Return the best fixed lambda and theta by the error on the hidden entries themselves."""
     began = time.perf_counter()
     default = tuple(tensorfill.complete(holes, lam=1.0, theta=1.0, max_iter=1, rng=seed).settings["modes"])
     coords = np.argwhere(hidden)
     best: tuple[float, str] = (np.inf, "")
     trace: list[str] = []
-    all_modes = dict.fromkeys([default, also_modes or default])
-    for modes, q, stop in itertools.product(all_modes, grid.qs, grid.stops):
+    equal = tuple((mode, 1 / len(default)) for mode in default)
+    for q, stop in itertools.product(grid.qs, grid.stops):
         errors: list[float] = []
-        for cut, fit in _descent(holes, modes, q, stop, grid, seed):
+        for cut, fit in _descent(holes, weights or equal, q, stop, grid, seed):
             errors.append(rmse(fit.predict(coords), truth))
-            chosen = f"q {q:g}, cut {cut:.4g}, tol {stop[0]:g}, modes {modes}, ranks {fit.ranks}"
-            trace.append(f"  test {errors[-1]:9.4f}  {chosen}, {fit.history[-1].iteration} iterations")
-            best = min(best, (errors[-1], chosen + " (end of the grid)" * (len(errors) == grid.points)))
+            shares = _listed(weight for _, weight in weights or equal)
+            said = f"q {q:g}, cut {cut:.4g}, tol {stop[0]:g}, weights {shares}, ranks {fit.ranks}"
+            trace.append(f"  test {errors[-1]:9.4f}  {said}, {fit.history[-1].iteration} iterations")
+            best = min(best, (errors[-1], said + " (end of the grid)" * (len(errors) == grid.points)))
             if errors[-1] > MUCH_WORSE * min(errors) or len(errors) - 1 - int(np.argmin(errors)) >= PATIENCE:
                 break
-    return Outcome(best[0], time.perf_counter() - began, best[1], tuple(trace))
+    return Outcome(best[0], time.perf_counter() - began, best[1], tuple(trace), modes=len(weights or equal))
 
 
 def _descent(
-    holes: Array, modes: tuple[int, ...], q: float, stop: tuple[float, int], grid: Grid, seed: int
+    holes: Array, weights: Weights, q: float, stop: tuple[float, int], grid: Grid, seed: int
 ) -> Iterator[tuple[float, tensorfill.Fit]]:
     """Follow falling cuts, each from the answer of the last."""
+    modes = [mode for mode, _ in weights]
     largest = _largest_singular_value(np.nan_to_num(holes), modes) / TAU
     tol, max_iter = stop
     fit = None
     for step in range(1, grid.points + 1):
         cut = largest * grid.ratio**step
-        lam = weight_for_cut(LSP(q * cut), cut) * TAU / len(modes)
+        total = weight_for_cut(LSP(q * cut), cut) * TAU
+        lam = [total * weight for _, weight in weights]
         fit = tensorfill.complete(
             holes, lam=lam, theta=q * cut, modes=modes, start=fit, tol=tol, max_iter=max_iter, rng=seed
         )
@@ -337,7 +348,7 @@ def _grown(errors: Sequence[float], times: int) -> bool:
 # The table
 
 
-CONTESTANTS = ("complete", "oracle", "nuclear", "mean", "parafac", "tucker")
+CONTESTANTS = ("complete", "oracle", "weighted", "nuclear", "mean", "parafac", "tucker")
 
 
 @dataclass
@@ -378,6 +389,7 @@ ERRORS = [
     "complete",
     "oracle",
     "complete / oracle",
+    "weighted",
     "nuclear",
     "mean",
     "parafac",
@@ -388,8 +400,9 @@ CHOSEN = ["case", "complete", "oracle", "nuclear"]
 CAPTIONS = (
     "Root mean square error on the hidden entries, seed {seed}. The oracle is the best fixed lambda and "
     "theta = q * cut of a grid (cuts in ratio {fine.ratio}, or {coarse.ratio} for tensors above a million entries; q "
-    "of 1, 0.3 and 0.1; solved to 1e-4 and to 1e-3) by these same entries, and so are the ranks of TensorLy's parafac "
-    "and tucker (the better of {iterations} iterations; the fewest only above a million entries).",
+    "of 3, 1, 0.3 and 0.1; solved to 1e-4 and to 1e-3) by these same entries, with the same weight for every mode, or "
+    "weighted as complete() chose; so are the ranks of TensorLy's parafac and tucker (the better of {iterations} "
+    "iterations; the fewest only above a million entries).",
     "Seconds on one thread; the oracle's are of its whole grid, TensorLy's of its best rank (of all ranks tried).",
     "What was chosen.",
 )
@@ -413,9 +426,10 @@ def run(case: Case, arguments: argparse.Namespace, console: Console) -> Row:
     known("nuclear", automatic(holes, hidden, truth, seed, penalty="nuclear"))
     if arguments.oracle:
         grid = COARSE if holes.size > LARGE else FINE
-        known("oracle", oracle(holes, hidden, truth, seed, row.outcomes["complete"].modes, grid))
-        ratio = row.outcomes["complete"].error / row.outcomes["oracle"].error
-        console.print(f"  complete / oracle = {ratio:.3f}")
+        known("oracle", oracle(holes, hidden, truth, seed, None, grid))
+        weights = row.outcomes["complete"].weights or ()
+        if len({round(weight, 6) for _, weight in weights}) > 1 or len(weights) < row.outcomes["oracle"].modes:
+            known("weighted", oracle(holes, hidden, truth, seed, weights, grid))
     if arguments.peers:
         for name, decompose in {"parafac": tensorly_parafac, "tucker": tensorly_tucker}.items():
             known(name, best_rank(decompose, holes, hidden, truth, seed, arguments.peer_iterations))

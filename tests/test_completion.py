@@ -291,3 +291,17 @@ def test_the_package_offers_what_it_names():
     with pytest.raises(AttributeError, match="nothing"):
         tensorfill.nothing  # noqa: B018
     assert "complete" in dir(tensorfill)
+
+
+def test_a_small_lambda_is_reached_without_losing_the_way():
+    truth, holes = incomplete((30, 30, 30), missing=0.9, noise=0.1)
+    missing = np.isnan(holes)
+    lam, theta = 0.3, 0.3
+    above = complete(holes, lam=lam, theta=theta, rng=0)
+    zero = complete(holes, method=Nort(lam=lam, penalty=LSP(theta)), rng=0)
+    errors = [rmse(fit.to_dense()[missing], truth[missing]) for fit in (above, zero)]
+    assert errors[0] < 0.1
+    assert errors[1] > 5 * errors[0]
+    assert max(above.ranks) < max(zero.ranks)
+    limited = complete(holes, lam=lam, theta=theta, time_limit=1e-6)
+    assert limited.status is Status.TIME_LIMIT

@@ -10,6 +10,7 @@ import numpy as np
 
 from ._types import Floats
 from .chooser import Chooser, Stopped, Trial
+from .continuation import approach
 from .families import Family
 from .holdout import Split
 from .losses import Huber, Square, error
@@ -70,6 +71,24 @@ def fit_as_given(
     """Run a method as it is."""
     display.begin("fitting", method.max_iter)
     return Outcome(method, method.solve(problem, start=start, rng=rng, callback=watching(display, callback)))
+
+
+def fit_from_above(
+    method: Nort, problem: Problem, rng: np.random.Generator, display: Display, callback: Callback | None
+) -> Outcome:
+    """Run NORT from the answer of larger lambdas, for as long as its time limit allows in all."""
+    began = time.monotonic()
+    display.begin("coming down to lambda", None)
+    above = approach(method, problem, rng, watching(display, callback, counting=False))
+    if above is None:
+        return fit_as_given(method, problem, None, rng, display, callback)
+    if above.status not in (Status.CONVERGED, Status.MAX_ITER):
+        return Outcome(method, above)
+    timed = method
+    if method.time_limit is not None:
+        timed = replace(method, time_limit=max(method.time_limit - (time.monotonic() - began), 1e-9))
+    outcome = fit_as_given(timed, problem, above.model, rng, display, callback)
+    return replace(outcome, method=method)
 
 
 @dataclass(eq=False)

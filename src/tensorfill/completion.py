@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from threadpoolctl import threadpool_limits
 
 from ._checks import choice, generator, listed
-from .automatic import Automatic, Outcome, fit_as_given
+from .automatic import Automatic, Outcome, fit_as_given, fit_from_above
 from .families import SCALED_BY_CUT, is_auto, make_family
 from .fit import Fit
 from .holdout import make_splits
@@ -106,7 +106,8 @@ def complete(
     dtype
         ``float64``, or ``float32`` at half the memory.
     start
-        An earlier fit of the same tensor to start from, where `lam` is given.
+        An earlier fit of the same tensor to start from, where `lam` is given. Without one, and without a `max_rank`, a
+        given `lam` is reached through larger ones, which keeps ranks small on the way.
     rng
         A seed or generator that decides everything that is random.
     progress
@@ -164,7 +165,11 @@ def complete(
                 ).run()  # fmt: skip
             else:
                 settings = replace(settings, penalty=_penalties(penalty, theta, settings, problem))
-                outcome = fit_as_given(settings, problem, first, random, display, callback)
+                # A limit holds ranks down as well as coming from above does, and leaves more to a weak direction.
+                if first is None and max_rank is None:
+                    outcome = fit_from_above(settings, problem, random, display, callback)
+                else:
+                    outcome = fit_as_given(settings, problem, first, random, display, callback)
     return Fit(
         model=outcome.result.model,
         status=outcome.result.status,
