@@ -1,8 +1,6 @@
-"""What an iteration of NORT costs, as ratios within one run: `make bench` writes benchmarks/results.md.
+"""What tensorfill costs, as ratios within one run: `make bench` writes benchmarks/results.md.
 
-The yardstick is what scipy.sparse needs for the six sparse products of one iteration: an unfolding and its
-transpose, each in CSR form, times a block of 8, for three modes. The dense proximal average is the same iteration
-on dense arrays with full decompositions. Memory is the peak above the interpreter's own, in a fresh process.
+`python benchmarks/run.py iteration`, or `choice`, measures only that table, prints it, and writes nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -25,6 +24,28 @@ RESULTS = Path(__file__).with_name("results.md")
 DATA = Path(tempfile.gettempdir()) / "tensorfill-benchmark.npz"
 BLOCK = 8
 ITERATIONS = 15
+
+ITERATION = """## What an iteration costs
+
+The yardstick is what scipy.sparse needs for the six sparse products of one iteration: an unfolding and its
+transpose, each in CSR form, times a block of 8, for three modes. The dense proximal average is the same iteration
+on dense arrays with full decompositions. Memory is the peak above the interpreter's own, in a fresh process.
+"""
+
+CHOICE = """## What the choice costs
+
+The seconds of `complete(data)`, which chooses everything on held-out entries and then fits all of them, against those
+of one fit of all entries at the lambda, theta and modes that were chosen, with the default tolerance: with the largest
+ranks that were chosen, from zero; and without them, which comes down from larger lambdas and may end at other ranks.
+The ratio is to the faster of these two. All are measured once each, one after the other in a fresh process, after a
+small problem that is not counted.
+"""
+
+CASES = {
+    "100^3": "synthetic, 100^3",
+    "200^3": "synthetic, 200^3",
+    "picture": "picture, 256 x 256 x 3, 70% of the pixels missing",
+}
 
 
 def seconds(action: Callable[[], object], repeats: int) -> float:
@@ -120,34 +141,105 @@ def save_problem(size: int) -> bool:
     return True
 
 
-def fresh(name: str, size: int):
+def picture():
+    """Return a picture of which 70% of the pixels are missing."""
+    from skimage.data import astronaut
+
+    from tensorfill import Observations
+
+    colours = astronaut().astype(float).reshape(256, 2, 256, 2, 3).mean(axis=(1, 3))
+    seen = np.random.default_rng(0).random((256, 256)) >= 0.7
+    return Observations.from_dense(colours, np.broadcast_to(seen[:, :, None], colours.shape))
+
+
+def choice(case: str) -> dict[str, Any]:
+    """Return the seconds and ranks of a fit whose regularisation is chosen, and of fits for which it is given."""
+    from tensorfill import complete
+
+    small = problem(20).observations
+    complete(small, rng=0)
+    complete(small, lam=0.1, theta=0.1, rng=0)
+    data = picture() if case == "picture" else problem(int(case.removesuffix("^3"))).observations
+
+    def timed(**given):
+        began = time.perf_counter()
+        fit = complete(data, rng=0, **given)
+        return fit, (time.perf_counter() - began, fit.ranks)
+
+    fit, chosen = timed()
+    given = {"lam": fit.lam, "theta": fit.theta, "modes": fit.settings["modes"]}
+    limited = timed(max_rank=fit.settings["max_rank"], **given)[1]
+    return {"entries": len(data), "chosen": chosen, "limited": limited, "free": timed(**given)[1]}
+
+
+def fresh(name: str, case: int | str):
     """Return what a function of this file answers in a process of its own."""
-    answer = subprocess.run([sys.executable, __file__, name, str(size)], check=True, capture_output=True, text=True)
+    answer = subprocess.run([sys.executable, __file__, name, str(case)], check=True, capture_output=True, text=True)
     return json.loads(answer.stdout)
 
 
-def main() -> None:
-    """Measure everything and write the table."""
-    lines = [
-        "| size | entries | iteration / six scipy products | dense iteration / ours | peak memory | dense tensor |"
+def row(cells: Sequence[str]) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def shown(line: str) -> str:
+    """Print a line of a table as soon as it is known."""
+    print(line, flush=True)
+    return line
+
+
+def iteration_table() -> list[str]:
+    """Measure what an iteration costs."""
+    names = [
+        "size",
+        "entries",
+        "iteration / six scipy products",
+        "dense iteration / ours",
+        "peak memory",
+        "dense tensor",
     ]
-    lines.append("| --- | --- | --- | --- | --- | --- |")
+    lines = [shown(row(names)), shown(row(["---"] * len(names)))]
     for size in (200, 400):
         ratio = fresh("nort_iteration", size) / fresh("scipy_products", size)
         dense = f"{fresh('dense_iteration', size) / fresh('nort_iteration', size):.0f}" if size == 200 else "not run"
         fresh("save_problem", size)
         memory = fresh("peak_bytes", size)
         DATA.unlink()
-        lines.append(
-            f"| {size}^3 | {memory['entries']:,} | {ratio:.2f} | {dense} | {memory['bytes'] / 2**20:.0f} MiB "
-            f"| {size**3 * 8 / 2**20:.0f} MiB |"
-        )
-        print(lines[-1])
-    RESULTS.write_text(f"# Benchmarks\n\n{__doc__}\n" + "\n".join(lines) + "\n")
+        peak, full = (f"{count / 2**20:.0f} MiB" for count in (memory["bytes"], 8 * size**3))
+        lines.append(shown(row([f"{size}^3", f"{memory['entries']:,}", f"{ratio:.2f}", dense, peak, full])))
+    return lines
+
+
+def choice_table() -> list[str]:
+    """Measure what the choice of the regularisation costs."""
+    names = ["problem", "entries", "all chosen", "one fit, ranks limited", "one fit, from above", "ratio"]
+    lines = [shown(row(names)), shown(row(["---"] * len(names)))]
+    for case, name in CASES.items():
+        cost = fresh("choice", case)
+        kinds = ("chosen", "limited", "free")
+        described = (f"{cost[kind][0]:.2f} s, ranks {tuple(cost[kind][1])}" for kind in kinds)
+        ratio = cost["chosen"][0] / min(cost["limited"][0], cost["free"][0])
+        lines.append(shown(row([name, f"{cost['entries']:,}", *described, f"{ratio:.1f}"])))
+    return lines
+
+
+TABLES = {"iteration": (ITERATION, iteration_table), "choice": (CHOICE, choice_table)}
+
+
+def main() -> None:
+    """Measure everything and write the tables."""
+    sections = [text + "\n" + "\n".join(table()) + "\n" for text, table in TABLES.values()]
+    RESULTS.write_text("# Benchmarks\n\nFrom `make bench`, as ratios within one run.\n\n" + "\n".join(sections))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        print(json.dumps(globals()[sys.argv[1]](int(sys.argv[2]))))
-    else:
-        main()
+    match sys.argv[1:]:
+        case []:
+            main()
+        case [table] if table in TABLES:
+            TABLES[table][1]()
+        case [name, case]:
+            print(json.dumps(globals()[name](int(case) if case.isdecimal() else case)))
+        case _:
+            sys.exit(f"Give nothing, or one of {', '.join(TABLES)}.")

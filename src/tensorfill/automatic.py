@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._types import Floats
-from .chooser import Chooser, Stopped, Trial
+from .chooser import Chooser, Stopped, Trial, are_better
 from .continuation import approach
 from .families import Family
 from .holdout import Split
-from .losses import Huber, Square, error
+from .laplacians import Reduced
+from .losses import Huber, Square
 from .methods.base import Callback, Method, Record, Result, Status
 from .methods.nort import Nort
 from .models import Centred, FoldedLowRank, Model
@@ -23,6 +24,7 @@ from .problem import Problem
 from .progress import Display
 from .refinement import refine as polish
 from .selection import Path
+from .smoothness import Smoothing, choose_smoothing, losses_of, smooth_modes
 
 REFINE_SWEEPS = 4
 """Sweeps of alternating least squares in a polish."""
@@ -49,6 +51,8 @@ class Outcome:
         Whether the answer was polished by least squares.
     centred
         Whether the mean and the effects of the data were taken away first.
+    smoothing
+        The smooth field that is part of the answer, if any.
     """
 
     method: Method
@@ -58,6 +62,7 @@ class Outcome:
     holdout: str | None = None
     refined: bool = False
     centred: bool = False
+    smoothing: Smoothing | None = None
 
 
 def fit_as_given(
@@ -103,7 +108,9 @@ class Automatic:
     settings
         The method; its lambda and penalty are replaced.
     problem
-        All entries.
+        All entries; without the slices that have none, where graphs tell these.
+    reduced
+        The graphs, and the way back to all slices, if there are any.
     splits
         The entries to fit and those to score with.
     family
@@ -114,15 +121,19 @@ class Automatic:
         Whether to take the mean and the effects away first, or ``"auto"``.
     refine
         ``"tucker"`` for a polish by least squares, or None.
+    smooth
+        The modes whose neighbours are alike, ``"auto"``, or None.
     """
 
     settings: Nort
     problem: Problem
+    reduced: Reduced | None
     splits: Sequence[Split]
     family: Family
     holdout: str
     centre: bool | str
     refine: str | None
+    smooth: Sequence[int] | str | None
     rng: np.random.Generator
     display: Display
     callback: Callback | None
@@ -142,19 +153,27 @@ class Automatic:
         except Stopped as stop:
             return self._best_so_far(stop.status)
         models, refined = self._polished_if_better(chooser, [result.model for result in without])
-        result = self._fit_of_all(chooser, without[0].model, refined)
-        return self._outcome(chooser, chooser.final(len(self.problem.observations)), result, models, refined)
+        self.display.begin("looking for smoothness", None)
+        models, smoothing = self._smoothed_if_better(chooser, models)
+        result = self._fit_of_all(chooser, without[0].model, refined, smoothing)
+        final = chooser.final(len(self.problem.observations))
+        return self._outcome(chooser, final, result, models, refined, smoothing)
 
     def _chosen(self) -> Chooser:
         """Return the chooser that found the best regularisation, of the data as it is or of the centred data."""
         if self.centre is True:
             return self._choose(centred=True)
         plain = self._choose(centred=False)
-        if self.centre == "auto" and isinstance(self.problem.loss, Square | Huber) and self._may_help(plain.leader):
+        if self.centre == "auto" and self._takes_differences and self._may_help(plain.leader):
             centred = self._choose(centred=True)
             if centred.leader.beats(plain.leader):
                 return centred
         return plain
+
+    @property
+    def _takes_differences(self) -> bool:
+        """Whether the loss compares values of one kind, so that some of them can be taken away from both."""
+        return isinstance(self.problem.loss, Square | Huber)
 
     def _choose(self, *, centred: bool) -> Chooser:
         splits = [_centred_split(split) for split in self.splits] if centred else self.splits
@@ -176,27 +195,48 @@ class Automatic:
     def _brought_to_the_end(self, chooser: Chooser) -> tuple[Result, ...]:
         """Return the fits without the held-out entries, solved as far as the caller asks."""
         method = chooser.final(len(chooser.splits[0].problem.observations))
-        results = chooser.solve(method, chooser.leader.models)
+        results = chooser.solve(method, chooser.leader.models, chooser.leader.candidate.mu)
         chooser.best = replace(chooser.leader, results=results)
         for result in results:
             if result.status not in (Status.CONVERGED, Status.MAX_ITER):
                 raise Stopped(result.status)
         return results
 
-    def _fit_of_all(self, chooser: Chooser, start: Model, refined: bool) -> Result:
-        problem, offset = self.problem, None
-        if chooser.centred:
-            offset = fit_additive(problem.observations)
-            problem = Problem(_without(problem.observations, offset), problem.loss)
+    def _fit_of_all(self, chooser: Chooser, start: Model, refined: bool, smoothing: Smoothing | None) -> Result:
+        whole = Split(self.problem, self.splits[0].held_out, self.reduced)
+        offset = _offset_of(whole) if chooser.centred else None
+        problem = (_centred_split(whole) if chooser.centred else whole).at(chooser.leader.candidate.mu)
         method = chooser.final(len(problem.observations))
         if self._deadline is not None:
             method = replace(method, time_limit=max(self._deadline - time.monotonic(), 1e-9))
         self.display.begin("fitting all entries", method.max_iter)
         watch = watching(self.display, self.callback)
-        result = method.solve(problem, start=start, rng=self.rng, callback=watch)
+        # A graph tells slices that are held out, and they are no part of the problem then.
+        warm = start if start.shape == problem.observations.shape else None
+        result = method.solve(problem, start=warm, rng=self.rng, callback=watch)
         if refined and isinstance(result.model, FoldedLowRank):
             result = replace(result, model=polish(problem, result.model, sweeps=REFINE_SWEEPS))
-        return result if offset is None else replace(result, model=Centred(result.model, offset))
+        if smoothing is not None:
+            result = replace(result, model=smoothing.added_to(result.model, problem.observations))
+        if offset is not None:
+            result = replace(result, model=Centred(result.model, offset))
+        return result if self.reduced is None else replace(result, model=self.reduced.extend(result.model))
+
+    def _smoothed_if_better(
+        self, chooser: Chooser, models: Sequence[Model]
+    ) -> tuple[Sequence[Model], Smoothing | None]:
+        """Return the models, with smooth fields if these are asked for or lower the held-out error."""
+        if not self._takes_differences:
+            return models, None
+        weights = smooth_modes(self.problem.observations, self.smooth)
+        for mode in () if self.reduced is None else self.reduced.graphs:
+            weights.pop(mode, None)
+        found = choose_smoothing(chooser.splits, models, weights)
+        if found is None:
+            return models, None
+        smoothing, answers, losses = found
+        wanted = self.smooth != "auto" or are_better(losses, losses_of(chooser.splits, models))
+        return (answers, smoothing) if wanted else (models, None)
 
     def _polished_if_better(self, chooser: Chooser, models: Sequence[Model]) -> tuple[Sequence[Model], bool]:
         """Return the models, polished by least squares if that is asked for and lowers the held-out error."""
@@ -208,10 +248,7 @@ class Automatic:
         ]
 
         def score(each: Sequence[Model]) -> float:
-            return sum(
-                error(split.problem.loss, model.predict(split.held_out.coords), split.held_out.values) ** 2
-                for split, model in zip(chooser.splits, each, strict=True)
-            )
+            return sum(float(split.losses(model).sum()) for split, model in zip(chooser.splits, each, strict=True))
 
         return (polished, True) if score(polished) < score(models) else (models, False)
 
@@ -228,13 +265,21 @@ class Automatic:
         result = replace(leader.results[0], status=status)
         if chooser.centred:
             result = replace(result, model=Centred(result.model, _offset_of(self.splits[0])))
-        return self._outcome(chooser, leader.method, result, leader.models, False)
+        if self.splits[0].reduced is not None:
+            result = replace(result, model=self.splits[0].reduced.extend(result.model))
+        return self._outcome(chooser, leader.method, result, leader.models)
 
     def _outcome(
-        self, chooser: Chooser, method: Nort, result: Result, without: Sequence[Model], refined: bool
+        self,
+        chooser: Chooser,
+        method: Nort,
+        result: Result,
+        without: Sequence[Model],
+        refined: bool = False,
+        smoothing: Smoothing | None = None,
     ) -> Outcome:
         residuals = [
-            np.abs(model.predict(split.held_out.coords) - split.held_out.values)
+            np.abs(split.predict(model) - split.held_out.values)
             for split, model in zip(chooser.splits, without, strict=True)
         ]
         return Outcome(
@@ -245,6 +290,7 @@ class Automatic:
             holdout=self.holdout,
             refined=refined,
             centred=chooser.centred,
+            smoothing=smoothing,
         )
 
 
@@ -272,9 +318,17 @@ def _centred_split(split: Split) -> Split:
     """Return a split with the mean and the effects of the entries to fit taken away from all of them."""
     offset = _offset_of(split)
     problem = Problem(_without(split.problem.observations, offset), split.problem.loss)
-    return Split(problem, _without(split.held_out, offset))
+    return Split(problem, _without(split.held_out, _extended(offset, split)), split.reduced)
 
 
 def _alone(split: Split) -> tuple[Floats, Floats]:
     """Return what the mean and the effects alone predict of the held-out entries, and these."""
-    return _offset_of(split).predict(split.held_out.coords), split.held_out.values
+    return _extended(_offset_of(split), split).predict(split.held_out.coords), split.held_out.values
+
+
+def _extended(offset: Additive, split: Split) -> Additive:
+    """Return the mean and the effects for all slices, where graphs tell those that are not fitted."""
+    effects = list(offset.effects)
+    for extension in () if split.reduced is None else split.reduced.extensions:
+        effects[extension.mode] = extension.matrix @ effects[extension.mode]
+    return Additive(offset.mean, tuple(effects))

@@ -26,7 +26,6 @@ from .holdout import Split
 from .methods.base import Callback, Result, Status
 from .methods.nort import Nort
 from .models import Model
-from .observations import Observations
 from .parallel import side_by_side
 from .penalties import weight_for_cut
 from .problem import Problem
@@ -63,12 +62,18 @@ STANDARD_ERRORS = 1.0
 """A trial beats an earlier one only by so many standard errors of their difference, entry by entry on the same held-out
 entries; below that the earlier one, with its larger cut, is the simpler answer."""
 
+CLIPPED_FROM = 0.99
+"""Losses above this quantile count as that quantile, in comparisons."""
+
 LEAST_GAIN = 2e-4
 """Nor does it beat an earlier one by less than this share of the loss: that is not worth a longer path."""
 
 PATH_TOLERANCE = 3e-4
 PATH_ITERATIONS = 50
 """How far each point of a path is solved; the best is then solved to the end."""
+
+STIFFNESSES = (0.03, 0.3, 3.0)
+"""What is tried for the mu of graph Laplacians, in terms of the mean degree."""
 
 SETTLING_ITERATIONS = 20
 """Iterations in which a weak direction among noise shows whether it grows."""
@@ -84,11 +89,14 @@ class Candidate:
         The singular value below which everything goes, and how nonconvex the penalty is.
     shares
         The weight of each mode that may be regularised, adding up to one; 0 leaves the mode out.
+    mu
+        How alike neighbours on the graphs are to be, in terms of the mean degree.
     """
 
     cut: float
     q: float
     shares: tuple[float, ...]
+    mu: float = 0.0
 
     def lower(self, steps: float) -> Candidate:
         """Return the candidate so many steps further down a path."""
@@ -131,11 +139,16 @@ class Trial:
 
     def beats(self, other: Trial | None) -> bool:
         """Tell whether it is better than an earlier trial by more than chance."""
-        if other is None:
-            return True
-        gain = other.losses - self.losses
-        chance = STANDARD_ERRORS * gain.std() / math.sqrt(len(gain))
-        return bool(gain.mean() > max(chance, LEAST_GAIN * other.losses.mean()))
+        return other is None or are_better(self.losses, other.losses)
+
+
+def are_better(losses: Floats, others: Floats) -> bool:
+    """Tell whether losses at some entries are less than other losses at the same entries, by more than chance."""
+    # A few entries that nothing tells would decide by themselves, and hide what the others say.
+    most = np.quantile(others, CLIPPED_FROM)
+    gain = np.minimum(others, most) - np.minimum(losses, most)
+    chance = STANDARD_ERRORS * gain.std() / math.sqrt(len(gain))
+    return bool(gain.mean() > max(chance, LEAST_GAIN * others.mean()))
 
 
 class Stopped(Exception):
@@ -183,7 +196,7 @@ class Chooser:
 
     def __post_init__(self) -> None:
         regulariser = self.settings.regulariser(self.splits[0].problem)
-        self.modes, self._limits, self._tau = regulariser.modes, regulariser.max_ranks, regulariser.tau
+        self.modes, self._limits = regulariser.modes, regulariser.max_ranks
         self._rngs = self.rng.spawn(len(self.splits))
         self._noise = 0.0
 
@@ -201,7 +214,7 @@ class Chooser:
         """Solve with a candidate, score it, and keep it if it is the best so far."""
         method = self._method(candidate, room or self._room(start))
         short = replace(method, max_iter=min(method.max_iter, max_iter), tol=tol)
-        results = self.solve(short, None if start is None else start.models)
+        results = self.solve(short, None if start is None else start.models, candidate.mu)
         trial = self._scored(candidate, method, results)
         self.points.append(trial.point)
         if trial.beats(self.best):
@@ -213,14 +226,14 @@ class Chooser:
                 raise Stopped(result.status)
         return trial
 
-    def solve(self, method: Nort, starts: Sequence[Model] | None) -> tuple[Result, ...]:
+    def solve(self, method: Nort, starts: Sequence[Model] | None, mu: float) -> tuple[Result, ...]:
         """Run a method on the entries to fit of every split, side by side, until the deadline at most."""
         if self.deadline is not None:
             method = replace(method, time_limit=max(self.deadline - time.monotonic(), 1e-9))
 
         def task(number: int) -> Callable[[], Result]:
             return lambda: method.solve(
-                self.splits[number].problem,
+                self.splits[number].at(mu),
                 start=None if starts is None else starts[number],
                 rng=self._rngs[number],
                 callback=self.callback if number == 0 else None,
@@ -232,7 +245,8 @@ class Chooser:
         """Return the method with the penalty and the lambdas that a candidate means."""
         kept = [place for place, share in enumerate(candidate.shares) if share > 0]
         penalty = self.family.make(candidate.cut, candidate.q)
-        total = weight_for_cut(penalty, candidate.cut) * self._tau
+        tau = self.settings.regulariser(self.splits[0].at(candidate.mu)).tau
+        total = weight_for_cut(penalty, candidate.cut) * tau
         return replace(
             self.settings,
             modes=[self.modes[place] for place in kept],
@@ -247,8 +261,9 @@ class Chooser:
         return tuple(min(most, 2 * rank + SPARE_RANK) for most, rank in zip(self._limits, ranks, strict=True))
 
     def _scored(self, candidate: Candidate, method: Nort, results: tuple[Result, ...]) -> Trial:
-        fitted = self._losses(results, lambda split: split.problem.observations)
-        losses = self._losses(results, lambda split: split.held_out)
+        answers = list(zip(self.splits, (result.model for result in results), strict=True))
+        fitted = np.concatenate([_fitted_losses(split.problem, model) for split, model in answers])
+        losses = np.concatenate([split.losses(model) for split, model in answers])
         regulariser = method.regulariser(self.splits[0].problem)
         lam = dict(zip(regulariser.modes, regulariser.lam, strict=True))
         ranks = dict(zip(regulariser.modes, results[0].history[-1].ranks, strict=True))
@@ -264,16 +279,9 @@ class Chooser:
             iterations=max(result.history[-1].iteration for result in results),
             seconds=sum(result.history[-1].seconds for result in results),
             centred=self.centred,
+            mu=candidate.mu,
         )
         return Trial(candidate, point, method, results, losses)
-
-    def _losses(self, results: Sequence[Result], part: Callable[[Split], Observations]) -> Floats:
-        """Return the loss at each entry of a part of every split, one after the other."""
-        each = []
-        for split, result in zip(self.splits, results, strict=True):
-            entries = part(split)
-            each.append(split.problem.loss.value(result.model.predict(entries.coords), entries.values))
-        return np.concatenate(each)
 
     # Paths
 
@@ -292,6 +300,7 @@ class Chooser:
                 if self.leader is before:
                     break
         self._refine()
+        self._stiffen()
 
     def trace(self, q: float | None = None, points: int | None = None) -> None:
         """Try falling cuts, each from the answer of the last: so many, or until the score has clearly worsened."""
@@ -414,6 +423,16 @@ class Chooser:
         for step in (0.5, -0.5):
             self.try_at(best.candidate.lower(step), best)
 
+    def _stiffen(self) -> None:
+        """Try the graphs' Laplacians, from weak to strong, for as long as the score improves."""
+        if self.splits[0].reduced is None:
+            return
+        for mu in STIFFNESSES:
+            before = self.leader
+            self.try_at(replace(before.candidate, mu=mu), before)
+            if self.leader is before:
+                break
+
     # The outcome
 
     def final(self, entries: int) -> Nort:
@@ -440,6 +459,11 @@ def _hopeless(last: Trial, best: Trial | None, since: int) -> bool:
     """Tell whether a path has nothing better to offer further down, so many points after its best."""
     worse = best is not None and last.point.held_out > CLEARLY_WORSE * best.point.held_out
     return worse or since >= PATIENCE
+
+
+def _fitted_losses(problem: Problem, model: Model) -> Floats:
+    entries = problem.observations
+    return problem.loss.value(model.predict(entries.coords), entries.values)
 
 
 def _error(losses: Floats) -> float:

@@ -18,6 +18,7 @@ from .automatic import Automatic, Outcome, fit_as_given, fit_from_above
 from .families import SCALED_BY_CUT, is_auto, make_family
 from .fit import Fit
 from .holdout import make_splits
+from .laplacians import checked_graphs, reduce
 from .losses import Loss, Square, make_loss, prepare
 from .methods.base import Callback, Method
 from .methods.nort import Nort, per_mode
@@ -38,6 +39,8 @@ def complete(
     lam: float | Sequence[float] | str = "auto",
     theta: float | Sequence[float] | str = "auto",
     modes: Sequence[int] | None = None,
+    laplacian: Mapping[int, Any] | None = None,
+    smooth: Sequence[int] | str | None = "auto",
     max_rank: int | Sequence[int] | None = None,
     tau: float | None = None,
     momentum: bool | str = True,
@@ -77,6 +80,15 @@ def complete(
         The parameter of the penalty: one number, one for each regularised mode, or ``"auto"``.
     modes
         The modes to regularise; by default all but the very small ones.
+    laplacian
+        Graphs by mode, as in ``{0: graphs.haversine(latlon)}``: a Laplacian, or a kernel of `tensorfill.graphs` whose
+        width is then chosen on held-out slices. They fill slices without any observed entry, and how alike neighbours
+        are to be is chosen on held-out entries. It needs ``lam="auto"``.
+    smooth
+        The modes whose neighbours are alike, such as the rows and columns of a photograph: a smooth field through what
+        low rank leaves of the observed entries is added there. ``"auto"`` considers the modes where neighbouring
+        observed entries agree more than distant ones, and adds it where held-out entries gain; None never does. It
+        needs ``lam="auto"``.
     max_rank
         No component exceeds this rank: one number, or one for each regularised mode.
     tau
@@ -138,7 +150,10 @@ def complete(
     if not isinstance(centre, bool) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
     first = start.model if isinstance(start, Fit) else start
-    _warn_of_empty_slices(problem.observations)
+    if laplacian is not None and not isinstance(lam, str):
+        raise ValueError("laplacian needs lam='auto', which also chooses how strongly the graphs count; leave lam out.")
+    graphs = checked_graphs(laplacian, problem.observations, random)
+    _warn_of_empty_slices(problem.observations, graphs)
     with Display(progress) as display, threadpool_limits(1, user_api="blas"):
         if isinstance(method, Method):
             _refuse_settings_beside(method, given)
@@ -159,9 +174,12 @@ def complete(
                 if first is not None:
                     raise ValueError("start needs lam to be given, as in lam=fit.lam; lam='auto' begins at zero.")
                 family = make_family(penalty, theta)
-                parts, how = make_splits(problem.observations, problem.loss, validation, holdout, splits, random)
+                observations = problem.observations
+                parts, how = make_splits(observations, problem.loss, validation, holdout, splits, random, graphs)
+                reduced = reduce(observations, graphs) if graphs else None
+                task = problem if reduced is None else Problem(reduced.observations, problem.loss)
                 outcome = Automatic(
-                    settings, problem, parts, family, how, centre, refine, random, display, callback
+                    settings, task, reduced, parts, family, how, centre, refine, smooth, random, display, callback
                 ).run()  # fmt: skip
             else:
                 settings = replace(settings, penalty=_penalties(penalty, theta, settings, problem))
@@ -203,14 +221,16 @@ def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] |
     return low, high
 
 
-def _warn_of_empty_slices(observations: Observations) -> None:
-    """Warn of slices without any observed entry: low rank says nothing about them."""
+def _warn_of_empty_slices(observations: Observations, graphs: Mapping[int, Any]) -> None:
+    """Warn of slices without any observed entry, of which low rank says nothing, along the modes without a graph."""
     for mode, size in enumerate(observations.shape):
+        if mode in graphs:
+            continue
         empty = size - len(np.unique(observations.coords[:, mode]))
         if empty:
             warnings.warn(
                 f"{empty:,} of the {size:,} slices of mode {mode} have no observed entry; "
-                "low rank alone cannot fill them, and predicts them as 0.",
+                f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{mode}: graph}}.",
                 stacklevel=3,
             )
 
@@ -265,6 +285,8 @@ def _described(outcome: Outcome, loss: str | Loss, penalty: str | Penalty, probl
         "theta": (),
         "holdout": outcome.holdout,
         "centre": outcome.centred,
+        "smooth": None if outcome.smoothing is None else tuple(outcome.smoothing.weights),
+        "stiffness": None if outcome.smoothing is None else outcome.smoothing.stiffness,
         "refine": "tucker" if outcome.refined else None,
     }
     if isinstance(method, Nort):

@@ -6,15 +6,17 @@ loses its three colours: the neighbours that tell a held-out entry would be miss
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ._checks import mode_number, real_number, whole_number
-from ._types import Integers
+from ._types import Floats, Integers
+from .laplacians import Graph, Reduced, make_roughness, reduce
 from .losses import Loss
+from .models import Model
 from .observations import Observations
 from .problem import Problem
 
@@ -31,10 +33,37 @@ FEWEST_TO_CHOOSE = 10
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The entries to fit, as a problem, and the entries to score with."""
+    """The entries to fit, as a problem, and the entries to score with.
+
+    Parameters
+    ----------
+    problem
+        What is fitted; without the slices that have no entry to fit, where graphs tell these.
+    held_out
+        The entries to score with, of the whole tensor.
+    reduced
+        The graphs, and the way from the problem's slices back to all, where there are graphs.
+    """
 
     problem: Problem
     held_out: Observations
+    reduced: Reduced | None = None
+
+    def predict(self, model: Model) -> Floats:
+        """Return what a model of the problem makes of the held-out entries."""
+        whole = model if self.reduced is None else self.reduced.extend(model)
+        return whole.predict(self.held_out.coords)
+
+    def losses(self, model: Model) -> Floats:
+        """Return the loss of a model of the problem at each held-out entry."""
+        return self.problem.loss.value(self.predict(model), self.held_out.values)
+
+    def at(self, mu: float) -> Problem:
+        """Return the problem with the roughness of its graphs."""
+        if self.reduced is None:
+            return self.problem
+        curvature = float(self.problem.loss.curvature)
+        return self.problem.with_roughness(make_roughness(self.reduced.graphs, mu, curvature))
 
 
 @dataclass(frozen=True)
@@ -74,6 +103,7 @@ def make_splits(
     holdout: str | Sequence[Any],
     count: int,
     rng: np.random.Generator,
+    graphs: Mapping[int, Graph] | None = None,
 ) -> tuple[list[Split], str]:
     """Return so many ways to divide the entries into those to fit and those to score with, and what was held out.
 
@@ -89,6 +119,8 @@ def make_splits(
         How many splits, each drawn anew.
     rng
         Decides what is held out.
+    graphs
+        Laplacians by mode. Where one has slices without any entry, whole slices are held out too.
     """
     count = whole_number(count, "splits", at_least=1)
     if isinstance(validation, Observations):
@@ -98,16 +130,26 @@ def make_splits(
             )
         if count > 1:
             raise ValueError(f"splits must be 1 where the entries of validation are given, but {count} was given.")
-        return [Split(Problem(observations, loss), validation)], "the entries given"
+        return [_split(observations, validation, loss, graphs)], "the entries given"
     fraction = real_number(validation, "validation", above=0, below=1)
     if len(observations) < FEWEST_TO_CHOOSE:
         raise ValueError(
             f"lam='auto' needs at least {FEWEST_TO_CHOOSE} observed entries to hold some out, "
             f"but there are {len(observations)}; give lam."
         )
+    for mode in graphs or ():
+        if holdout == "auto" and len(np.unique(observations.coords[:, mode])) < observations.shape[mode]:
+            holdout = ("slice", mode)
     how = make_holdout(holdout, observations)
     parts = [how.split(observations, fraction, rng) for _ in range(count)]
-    return [Split(Problem(fitted, loss), held_out) for fitted, held_out in parts], how.describe(observations.shape)
+    return [_split(*part, loss, graphs) for part in parts], how.describe(observations.shape)
+
+
+def _split(fitted: Observations, held_out: Observations, loss: Loss, graphs: Mapping[int, Graph] | None) -> Split:
+    if not graphs:
+        return Split(Problem(fitted, loss), held_out)
+    reduced = reduce(fitted, graphs)
+    return Split(Problem(reduced.observations, loss), held_out, reduced)
 
 
 def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdout:

@@ -1,10 +1,11 @@
-"""What is asked: the observations, and the loss that measures how well an answer fits them."""
+"""What is asked: the observations, the loss that measures how well an answer fits them, and how smooth it is to be."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ._types import Floats
+from .algebra.roughness import Roughness
 from .algebra.storage import DenseStorage, SparseStorage, Storage
 from .losses import Loss
 from .observations import Observations
@@ -12,7 +13,7 @@ from .observations import Observations
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The smooth part of the objective, f(X) = sum over the observed entries of loss(X_p, O_p).
+    """The smooth part of the objective, f(X) = sum over the observed entries of loss(X_p, O_p) + 1/2 <X, S X>.
 
     Parameters
     ----------
@@ -20,23 +21,32 @@ class Problem:
         The entries that were seen.
     loss
         How a prediction is compared with them.
+    roughness
+        The form 1/2 <X, S X> of graph Laplacians, or None where there are none.
     """
 
     observations: Observations
     loss: Loss
+    roughness: Roughness | None = None
     _storages: dict[tuple[int, ...] | None, Storage] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def curvature(self) -> float:
         """The Lipschitz constant rho of the gradient."""
-        return float(self.loss.curvature)
+        return float(self.loss.curvature) + (0.0 if self.roughness is None else self.roughness.curvature)
+
+    def with_roughness(self, roughness: Roughness | None) -> Problem:
+        """Return the problem with another roughness; what is stored of the observations is shared."""
+        other = replace(self, roughness=roughness)
+        object.__setattr__(other, "_storages", self._storages)
+        return other
 
     def value(self, seen: Floats) -> float:
-        """Return f for a tensor with the values `seen` at the observed entries."""
+        """Return the sum of the losses for a tensor with the values `seen` at the observed entries."""
         return float(self.loss.value(seen, self.observations.values).sum())
 
     def gradient(self, seen: Floats) -> Floats:
-        """Return the gradient of f at the observed entries; it is zero at all others (equation l_gradient)."""
+        """Return the gradient of the losses at the observed entries, zero at all others (equation l_gradient)."""
         return self.loss.derivative(seen, self.observations.values)
 
     def sparse_storage(self, modes: tuple[int, ...]) -> Storage:

@@ -38,6 +38,8 @@ class PathPoint:
         What it took.
     centred
         Whether the mean and the effect of each index were taken away first.
+    mu
+        How alike neighbours on graphs are to be, in terms of the mean degree.
     """
 
     cut: float
@@ -51,6 +53,7 @@ class PathPoint:
     iterations: int
     seconds: float
     centred: bool = False
+    mu: float = 0.0
 
 
 class Path(Records[PathPoint]):

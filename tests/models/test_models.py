@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
-from tensorfill.models import MODELS, Centred, FoldedLowRank, Tucker
+from tensorfill.models import MODELS, Centred, Dense, FoldedLowRank, Tucker
 from tensorfill.offsets import Additive
 from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
@@ -83,6 +83,15 @@ def centred_tucker(shape, rng):
     return centred(tucker(shape, rng), rng)
 
 
+def dense_array(shape, rng, dtype=np.float64):
+    array = rng.standard_normal(shape).astype(dtype)
+    return Dense(array, [2] * len(shape)), array.astype(np.float64)
+
+
+def dense_float32(shape, rng):
+    return dense_array(shape, rng, np.float32)
+
+
 # A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
 FACTORIES = [
     folded,
@@ -96,6 +105,8 @@ FACTORIES = [
     centred_folded_zero,
     centred_folded_float32,
     centred_tucker,
+    dense_array,
+    dense_float32,
 ]
 
 
@@ -192,6 +203,21 @@ class TestModelContract:
         assert full.shape == shape
         close(full, dense, model)
         close(model.predict(all_coordinates(shape)), dense.ravel(), model)
+
+    @each_factory
+    @settings(max_examples=15, deadline=None)
+    @given(data=st.data(), rng=generators)
+    def test_slices_can_be_combined(self, factory, data, rng):
+        shape = data.draw(shapes(max_entries=300))
+        model, dense = factory(shape, rng)
+        mode = data.draw(st.integers(0, len(shape) - 1))
+        matrix = rng.standard_normal((data.draw(st.integers(1, 4)), shape[mode]))
+        if data.draw(st.booleans()):
+            matrix = np.abs(matrix) / np.abs(matrix).sum(axis=1, keepdims=True)
+        combined = model.multiplied(mode, matrix)
+        expected = np.moveaxis(np.tensordot(matrix, dense, axes=(1, mode)), 0, mode)
+        assert combined.shape == expected.shape
+        close(combined.to_dense(), expected, model)
 
     def test_type_of_the_values(self, model):
         assert model.to_dense().dtype == model.dtype

@@ -1,8 +1,8 @@
 """Where an iterate lives: as components with its values at the observed entries, or as a dense tensor as well.
 
-Both storages answer the same three questions, so that a method is written once: what is the tensor with these
-components, what is the inner product of two of them, and what are the unfoldings of a combination of them that is
-changed at the observed entries.
+Both storages answer the same questions, so that a method is written once: what is the tensor with these components,
+what is the inner product of two of them, plain or weighted by how rough they are, and what are the unfoldings of a
+combination of them that is smoothed and then changed at the observed entries.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .._types import Floats
 from .component import Component, WeightedComponent, side_by_side
 from .crossmode import inner_product_of_sums
 from .operators import DenseUnfolding, SparsePattern, SparsePlusLowRank, add_dense
+from .roughness import Roughness
 from .svd import Unfolding
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Point:
 
 
 Combination = Sequence[tuple[float, Point]]
+Smoothing = tuple[Roughness, float]
 
 
 class Storage(Protocol):
@@ -65,8 +67,16 @@ class Storage(Protocol):
     def inner(self, first: Point, second: Point) -> float:
         """Return the inner product of two tensors."""
 
-    def unfoldings(self, combination: Combination, change: Floats) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a combination to which `change` is added at the observed entries."""
+    def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
+        """Return the inner product of one tensor with S times the other."""
+
+    def unfoldings(
+        self, combination: Combination, change: Floats, smoothing: Smoothing | None = None
+    ) -> Callable[[int], Unfolding]:
+        """Return the unfoldings, by mode, of a combination to which `change` is added at the observed entries.
+
+        Before that it is smoothed, if a roughness and a step are given: multiplied with I - step S.
+        """
 
 
 class SparseStorage:
@@ -85,11 +95,20 @@ class SparseStorage:
         """Return the inner product of two tensors."""
         return inner_product_of_sums(first.terms, second.terms, self._shape)
 
-    def unfoldings(self, combination: Combination, change: Floats) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a combination to which `change` is added at the observed entries."""
+    def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
+        """Return the inner product of one tensor with S times the other."""
+        return inner_product_of_sums(first.terms, roughness.of_terms(second.terms, self._shape), self._shape)
+
+    def unfoldings(
+        self, combination: Combination, change: Floats, smoothing: Smoothing | None = None
+    ) -> Callable[[int], Unfolding]:
+        """Return the unfoldings, by mode, of a combination, smoothed, to which `change` is added where observed."""
         factors = [factor for factor, _ in combination]
         parts = zip(*(point.terms for _, point in combination), strict=True)
         terms = [side_by_side(factors, terms_of_mode) for terms_of_mode in parts]
+        if smoothing is not None:
+            roughness, step = smoothing
+            terms = roughness.stepped(terms, self._shape, step)
         return lambda mode: SparsePlusLowRank(self._pattern, mode, terms, change)
 
 
@@ -111,11 +130,20 @@ class DenseStorage:
         """Return the inner product of two tensors."""
         return float(np.vdot(_full(first), _full(second)))
 
-    def unfoldings(self, combination: Combination, change: Floats) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a combination to which `change` is added at the observed entries."""
+    def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
+        """Return the inner product of one tensor with S times the other."""
+        return float(np.vdot(_full(first), roughness.of_dense(_full(second))))
+
+    def unfoldings(
+        self, combination: Combination, change: Floats, smoothing: Smoothing | None = None
+    ) -> Callable[[int], Unfolding]:
+        """Return the unfoldings, by mode, of a combination, smoothed, to which `change` is added where observed."""
         total = np.zeros(self._shape, dtype=change.dtype)
         for factor, point in combination:
             total += factor * _full(point)
+        if smoothing is not None:
+            roughness, step = smoothing
+            total -= step * roughness.of_dense(total)
         total.ravel()[self._positions] += change
         return lambda mode: DenseUnfolding(total, mode)
 

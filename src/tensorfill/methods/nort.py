@@ -187,7 +187,8 @@ class NortSolver:
         self._bases = [component.u for component in components]
         self._now = self._before = self._storage.point(components, self._regulariser.weights)
         self._square = self._square_before = self._storage.inner(self._now, self._now)
-        self._progress = self._evaluate(self._now, self._square, extrapolated=False)
+        self._energy = self._energy_before = self._energy_of(self._now, self._now)
+        self._progress = self._evaluate(self._now, self._square, self._energy, extrapolated=False)
 
     def progress(self) -> Progress:
         """Return where it stands."""
@@ -203,14 +204,16 @@ class NortSolver:
         combination = [(1 + gamma, self._now), (-gamma, self._before)] if gamma else [(1.0, self._now)]
         change = self._problem.gradient(_seen(combination))
         change *= -1 / self._regulariser.tau
-        unfolding = self._storage.unfoldings(combination, change)
+        roughness = self._problem.roughness
+        smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
+        unfolding = self._storage.unfoldings(combination, change, smoothing)
         decomposed = [self._proximal(d, unfolding(mode)) for d, mode in enumerate(self._regulariser.modes)]
         after = self._storage.point([component for component, _ in decomposed], self._regulariser.weights)
-        square = self._storage.inner(after, after)
-        self._progress = self._evaluate(after, square, extrapolated=gamma > 0)
+        square, energy = self._storage.inner(after, after), self._energy_of(after, after)
+        self._progress = self._evaluate(after, square, energy, extrapolated=gamma > 0)
         self._bases = [basis for _, basis in decomposed]
-        self._before, self._square_before = self._now, self._square
-        self._now, self._square = after, square
+        self._before, self._square_before, self._energy_before = self._now, self._square, self._energy
+        self._now, self._square, self._energy = after, square, energy
 
     def _proximal(self, d: int, matrix: Unfolding) -> tuple[Component, Floats]:
         """Return the component of X_d, and the directions to start from in the next iteration."""
@@ -238,9 +241,14 @@ class NortSolver:
         fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
 
-    def _evaluate(self, point: Point, square: float, *, extrapolated: bool) -> Progress:
+    def _energy_of(self, first: Point, second: Point) -> float:
+        """Return <X, S Y>, zero where there is no roughness."""
+        roughness = self._problem.roughness
+        return 0.0 if roughness is None else self._storage.energy(roughness, first, second)
+
+    def _evaluate(self, point: Point, square: float, energy: float, *, extrapolated: bool) -> Progress:
         values = [component.s for component in point.components]
-        objective = self._problem.value(point.seen) + self._regulariser.penalty(values)
+        objective = self._problem.value(point.seen) + energy / 2 + self._regulariser.penalty(values)
         f_tau = objective + self._regulariser.disagreement(values, square)
         return Progress(objective, f_tau, point.ranks, extrapolated)
 
@@ -258,11 +266,16 @@ class NortSolver:
             singular_values_of_sum((x.u, x.s, x.v), (y.u, y.s, y.v), factors)
             for x, y in zip(self._now.components, self._before.components, strict=True)
         ]
-        cross = self._storage.inner(self._now, self._before)
-        square = (
-            factors[0] ** 2 * self._square + 2 * factors[0] * factors[1] * cross + factors[1] ** 2 * self._square_before
+        forms = np.array(
+            [
+                [self._square, self._storage.inner(self._now, self._before), self._square_before],
+                [self._energy, self._energy_of(self._now, self._before), self._energy_before],
+            ]
         )
-        loss = self._problem.value(_seen([(1 + gamma, self._now), (-gamma, self._before)]))
+        square, energy = (
+            float(form) for form in forms @ [factors[0] ** 2, 2 * factors[0] * factors[1], factors[1] ** 2]
+        )
+        loss = self._problem.value(_seen([(1 + gamma, self._now), (-gamma, self._before)])) + energy / 2
         return loss + self._regulariser.penalty(values) + self._regulariser.disagreement(values, square)
 
 

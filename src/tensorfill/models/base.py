@@ -51,6 +51,13 @@ class Model(ABC):
         """Return the model of the sub-tensor with these indices of each mode."""
 
     @abstractmethod
+    def multiplied(self, mode: int, matrix: Floats) -> Model:
+        """Return the model of the tensor whose slices along `mode` are combinations of the present ones.
+
+        Slice i of the result is the sum over j of matrix[i, j] times slice j.
+        """
+
+    @abstractmethod
     def _dense(self) -> Floats:
         """Return all entries, whatever their number."""
 

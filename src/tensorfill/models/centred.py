@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from .._types import Floats, Integers
 from ..offsets import Additive
 from .base import Model
+from .dense import Dense
 
 INNER = "inner."
 """What the names of the inner model's arrays begin with."""
@@ -74,6 +76,19 @@ class Centred(Model):
     def restrict(self, indices: Sequence[Integers]) -> Centred:
         """Return the model of the sub-tensor with these indices of each mode."""
         return Centred(self.model.restrict(indices), self.offset.restrict(indices))
+
+    def multiplied(self, mode: int, matrix: Floats) -> Centred:
+        """Return the model of the tensor whose slices along `mode` are combinations of the present ones.
+
+        An additive offset stays one only where the rows of the matrix add up to one; else it becomes part of a dense
+        model.
+        """
+        if not np.allclose(matrix.sum(axis=1), 1.0, atol=1e-6):
+            whole = Dense(self.to_dense(max_bytes=math.inf), self.ranks).multiplied(mode, matrix)
+            return Centred(whole, Additive(0.0, tuple(np.zeros(size) for size in whole.shape)))
+        effects = list(self.offset.effects)
+        effects[mode] = matrix @ effects[mode]
+        return Centred(self.model.multiplied(mode, matrix), Additive(self.offset.mean, tuple(effects)))
 
     def _dense(self) -> Floats:
         out = self.model._dense()

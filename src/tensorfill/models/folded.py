@@ -13,7 +13,7 @@ from .._types import Floats, Integers
 from ..algebra.component import Component, WeightedComponent
 from ..algebra.crossmode import inner_product_of_sums
 from ..algebra.operators import add_dense
-from ..algebra.unfolding import around, column_index
+from ..algebra.unfolding import around, column_index, columns
 from .base import Model
 
 CHUNK = 2**16
@@ -87,6 +87,20 @@ class FoldedLowRank(Model):
             v = part.v.reshape(*sizes, part.rank)[np.ix_(*others)].reshape(math.prod(map(len, others)), part.rank)
             parts.append(Component(part.mode, part.u[indices[part.mode]], part.s, v))
         return FoldedLowRank([len(index) for index in indices], parts, self.weights)
+
+    def multiplied(self, mode: int, matrix: Floats) -> FoldedLowRank:
+        """Return the model of the tensor whose slices along `mode` are combinations of the present ones."""
+        matrix = matrix.astype(self.dtype)
+        shape = tuple(len(matrix) if axis == mode else size for axis, size in enumerate(self.shape))
+        parts = []
+        for part in self.components:
+            if part.mode == mode:
+                parts.append(Component(mode, matrix @ part.u, part.s, part.v))
+                continue
+            before, after = around(self.shape, mode, without=part.mode)
+            v = matrix @ part.v.reshape(before, self.shape[mode], after * part.rank)
+            parts.append(Component(part.mode, part.u, part.s, v.reshape(columns(shape, part.mode), part.rank)))
+        return FoldedLowRank(shape, parts, self.weights)
 
     def _dense(self) -> Floats:
         out = np.zeros(self.shape, dtype=self.dtype)

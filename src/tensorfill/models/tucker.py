@@ -115,6 +115,12 @@ class Tucker(Model):
         factors = [factor[index] for factor, index in zip(self.factors, indices, strict=True)]
         return Tucker([len(index) for index in indices], self.core, factors)
 
+    def multiplied(self, mode: int, matrix: Floats) -> Tucker:
+        """Return the model of the tensor whose slices along `mode` are combinations of the present ones."""
+        factors = list(self.factors)
+        factors[mode] = matrix.astype(self.dtype) @ factors[mode]
+        return Tucker([len(factor) for factor in factors], self.core, factors)
+
     def _dense(self) -> Floats:
         return np.array(_multiplied(self.core, dict(enumerate(self.factors))), order="C")
 

@@ -1,0 +1,163 @@
+"""Smooth modes: where neighbours are alike, a smooth field tells what low rank cannot.
+
+Low rank is the wrong belief about most photographs, and smoothness alone about most facades. The answer is therefore a
+sum of both: a low-rank part L, and a smooth field through what it leaves of the observed entries,
+
+    X = L + S,    S = argmin 1/2 sum over observed p of (S_p + L_p - O_p)^2 + mu sum_m c_m Tr(Y_m^T G_m Y_m),
+
+with Y_m = unfold_m S, G_m the Laplacian of the chain along the smooth mode m, and c_m the larger the more its
+neighbours agree. L may be nothing, and S may be left out: held-out entries decide, and choose mu.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._checks import mode_number
+from ._types import Floats
+from .algebra.field import smooth_field
+from .holdout import Split
+from .models import Dense, Model
+from .observations import Observations
+
+LARGEST = 2**24
+"""Smoothness is considered for tensors of up to so many entries; a smooth field is stored entry by entry."""
+
+SMALLEST_MODE = 8
+"""Modes with fewer indices have no neighbourhood worth the name."""
+
+FEWEST_PAIRS = 30
+"""So many pairs of observed neighbours must there be to tell whether they agree."""
+
+ALIKE = 0.5
+"""Neighbours are alike where their squared difference is less than this share of that of entries far apart."""
+
+STIFFNESSES = (10.0, 1.0, 0.1, 0.01, 0.001)
+"""What is tried for 2 mu, from stiff to soft, until it has worsened."""
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How smooth the field is.
+
+    Parameters
+    ----------
+    weights
+        The c_m of each smooth mode.
+    stiffness
+        2 mu.
+    low_rank
+        Whether the field is added to a low-rank part, or is all there is.
+    """
+
+    weights: Mapping[int, float]
+    stiffness: float
+    low_rank: bool
+
+    def added_to(self, model: Model, observations: Observations) -> Dense:
+        """Return the model, or nothing of it, with the smooth field through what it leaves of the observed entries."""
+        base = model.to_dense(max_bytes=math.inf) if self.low_rank else np.zeros(model.shape, dtype=model.dtype)
+        seen = np.zeros(base.size, dtype=bool)
+        seen[observations.positions] = True
+        left = np.zeros(base.size, dtype=base.dtype)
+        left[observations.positions] = observations.values - base.ravel()[observations.positions]
+        stiffness = {mode: self.stiffness * weight for mode, weight in self.weights.items()}
+        field = smooth_field(left.reshape(base.shape), seen.reshape(base.shape), stiffness)
+        return Dense(base + field, model.ranks if self.low_rank else (0,) * len(model.ranks))
+
+
+def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) -> dict[int, float]:
+    """Return the weight c_m of each mode that is to be smooth; none where there are none, or the tensor is too large.
+
+    Parameters
+    ----------
+    observations
+        What was seen.
+    asked
+        The modes, or ``"auto"`` for those whose neighbouring observed entries agree more than distant ones.
+
+    Examples
+    --------
+    >>> wave = np.sin(np.arange(40.0) / 5)[:, None] * np.random.default_rng(0).standard_normal(30)
+    >>> list(smooth_modes(Observations.from_dense(wave), "auto"))
+    [0]
+    """
+    shape = observations.shape
+    if asked is None:
+        return {}
+    automatic = asked == "auto"
+    if isinstance(asked, str) and not automatic:
+        raise ValueError(
+            f"smooth must be 'auto', None or the modes whose neighbours are alike, but {asked!r} was given."
+        )
+    if math.prod(shape) > LARGEST:
+        if automatic:
+            return {}
+        raise ValueError(
+            f"smooth takes tensors of up to {LARGEST:,} entries, but the shape {shape} has {math.prod(shape):,}; "
+            "leave it out."
+        )
+    considered = range(len(shape)) if automatic else [mode_number(mode, "smooth", len(shape)) for mode in asked]
+    spread = 2 * float(np.var(observations.values, dtype=np.float64))
+    ratios: dict[int, float] = {}
+    for mode in considered:
+        differences = _neighbour_differences(observations, mode)
+        enough = len(differences) >= FEWEST_PAIRS and spread > 0
+        ratio = float(np.mean(differences**2, dtype=np.float64)) / spread if enough else ALIKE
+        if not automatic or (shape[mode] >= SMALLEST_MODE and ratio < ALIKE):
+            ratios[mode] = max(ratio, 1e-6)
+    least = min(ratios.values(), default=1.0)
+    return {mode: least / ratio for mode, ratio in ratios.items()}
+
+
+def _neighbour_differences(observations: Observations, mode: int) -> Floats:
+    """Return the differences of all pairs of observed entries that are neighbours along a mode."""
+    positions = observations.positions
+    stride = math.prod(observations.shape[mode + 1 :])
+    has_next = observations.coords[:, mode] < observations.shape[mode] - 1
+    ahead = np.searchsorted(positions, positions + stride)
+    found = has_next & (ahead < len(positions))
+    found[found] = positions[ahead[found]] == positions[found] + stride
+    differences: Floats = observations.values[ahead[found]] - observations.values[found]
+    return differences
+
+
+def choose_smoothing(
+    splits: Sequence[Split], models: Sequence[Model], weights: Mapping[int, float]
+) -> tuple[Smoothing, list[Dense], Floats] | None:
+    """Return the best smoothing on the held-out entries, its answers and its losses there; None with no smooth mode.
+
+    Parameters
+    ----------
+    splits
+        The entries to fit and those to score with.
+    models
+        The low-rank answer on each split.
+    weights
+        The c_m of each smooth mode.
+    """
+    best: tuple[Smoothing, list[Dense], Floats] | None = None
+    for low_rank in (True, False) if weights else ():
+        scores: list[float] = []
+        for stiffness in STIFFNESSES:
+            smoothing = Smoothing(weights, stiffness, low_rank)
+            answers = [
+                smoothing.added_to(model, split.problem.observations)
+                for model, split in zip(models, splits, strict=True)
+            ]
+            losses = losses_of(splits, answers)
+            scores.append(float(losses.mean()))
+            if best is None or scores[-1] < best[2].mean():
+                best = smoothing, answers, losses
+            if len(scores) > 1 and scores[-1] > 0.99 * scores[-2]:
+                break
+    return best
+
+
+def losses_of(splits: Sequence[Split], models: Sequence[Model]) -> Floats:
+    """Return the loss at each held-out entry of every split, one after the other."""
+    return np.concatenate([split.losses(model) for split, model in zip(splits, models, strict=True)])
