@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 TRAFFIC = {"birmingham": "birmingham_30x77x18.mat", "nyc": "nyc_30x30x1464.mat"}
 """Traffic records by name."""
 
+CLIMATE = {"ccds": "ccds_125x156x17.npz", "ushcn": "ushcn_108x1032x3.npz"}
+"""Climate records by name."""
+
 IMAGES = {
     "tree": "tree_300x300.jpg",
     "rice": "rice_300x300.jpg",
@@ -24,6 +27,9 @@ IMAGES = {
     "facade": "facade_256x256.bmp",
 }
 """Colour pictures by name."""
+
+VIDEOS = {"hall": "hall_240x352x3x50.npz", "carphone": "carphone_144x176x3x120.npz"}
+"""Colour videos by name."""
 
 
 class DataMissing(FileNotFoundError):
@@ -42,7 +48,7 @@ def shared_folder() -> Path:
             return place
     looked = " nor ".join(dict.fromkeys(str(place) for place in places))
     raise DataMissing(
-        f"The shared data is not in {looked}; set TENSORFILL_DATA to the folder that holds traffic/ and images/."
+        f"The shared data is not in {looked}; set TENSORFILL_DATA to the folder with traffic/, images/ and video/."
     )
 
 
@@ -64,12 +70,32 @@ def traffic(name: str) -> NDArray[np.float64]:
     return records
 
 
+def climate(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return normalised records by station, month and variable, and the latitude and longitude of each station.
+
+    Parameters
+    ----------
+    name
+        ``"ccds"`` (125 x 156 x 17) or ``"ushcn"`` (108 x 1032 x 3).
+    """
+    with np.load(_file("climate", CLIMATE[name])) as file:
+        places = file["locations"] if name == "ccds" else file["stations_id_lat_lon"][:, 1:]
+        return file["X"].astype(np.float64), places.astype(np.float64)
+
+
 def image(name: str) -> NDArray[np.float64]:
     """Return a picture of `IMAGES` as rows x columns x 3 colours, from 0 to 255."""
     from skimage.io import imread
 
     colours: NDArray[np.float64] = np.asarray(imread(_file("images", IMAGES[name])), dtype=np.float64)
     return colours[:, :, :3]
+
+
+def video(name: str) -> NDArray[np.uint8]:
+    """Return a video of `VIDEOS` as rows x columns x 3 colours x frames, from 0 to 255."""
+    with np.load(_file("video", VIDEOS[name])) as stored:
+        frames: NDArray[np.uint8] = stored["V"]
+    return frames
 
 
 def _file(folder: str, name: str) -> Path:

@@ -308,3 +308,25 @@ def test_a_small_lambda_is_reached_without_losing_the_way():
     assert max(above.ranks) < max(zero.ranks)
     limited = complete(holes, lam=lam, theta=theta, time_limit=1e-6)
     assert limited.status is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("loss", ["l1", "capped_l1", "lsp", "mcp", "scad"])
+def test_corrupt_entries_are_found_and_not_followed(loss):
+    truth, holes = incomplete((30, 28, 26), missing=0.4)
+    missing = np.isnan(holes)
+    rng = np.random.default_rng(5)
+    corrupt = ~missing & (rng.random(holes.shape) < 0.05)
+    holes[corrupt] += rng.choice([-20.0, 20.0], corrupt.sum())
+    for options in ({}, {"lam": 0.3, "max_rank": 4}):
+        fit = complete(holes, loss=loss, rng=0, **options)
+        most = 0.06 if options else 0.03
+        assert rmse(fit.to_dense()[missing], truth[missing]) < most * truth.std(), (loss, options)
+        coords, amounts = fit.outliers()
+        found = np.zeros(holes.shape, dtype=bool)
+        found[tuple(coords.T)] = True
+        assert (found & corrupt).sum() > 0.95 * corrupt.sum()
+        if not options:
+            # A given lambda shrinks the answer as it likes, which puts more entries off.
+            assert (found & ~corrupt).sum() < 0.05 * corrupt.sum()
+        assert np.median(np.abs(amounts)) == pytest.approx(20, abs=0.1)
+        assert fit.settings["loss"] == loss

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorfill
-from tensorfill import knowledge
 from tensorfill.knowledge import (
     Ranking,
     Triples,
@@ -28,6 +27,8 @@ from tensorfill.knowledge import (
     sample_negatives,
     to_observations,
 )
+from tensorfill.knowledge import ranking as ranking_module
+from tensorfill.knowledge.facts import Rows
 from tensorfill.models.folded import FoldedLowRank
 
 from .refusal import refuses
@@ -248,6 +249,29 @@ class TestNegatives:
         assert same[:, 2].all()
         assert (same[:, 0] ^ same[:, 1]).all()
 
+    @given(
+        graphs(share=0.4), st.sampled_from([["relation"], ["tail"], "head", ["head", "tail", "relation"]]), generators
+    )
+    def test_replaces_what_is_asked_for(self, facts, replace, rng):
+        try:
+            negatives = sample_negatives(facts, replace=replace, rng=rng)
+        except ValueError as error:
+            assert "lower ratio" in str(error)  # noqa: PT017
+            return
+        changed = negatives.coords != facts.coords
+        assert (changed.sum(axis=1) == 1).all()
+        allowed = [
+            name in ([replace] if isinstance(replace, str) else replace) for name in ("head", "tail", "relation")
+        ]
+        assert not changed[:, np.logical_not(allowed)].any()
+
+    def test_uniform_over_relations_too(self):
+        facts = graph([[0, 1, 0]], 3, 3)
+        draws = (sample_negatives(facts, replace=["relation", "head"], rng=seed) for seed in range(3000))
+        counts = Counter(tuple(drawn.coords[0].tolist()) for drawn in draws)
+        assert set(counts) == {(1, 1, 0), (2, 1, 0), (0, 1, 1), (0, 1, 2)}
+        assert max(abs(count - 750) for count in counts.values()) < 120
+
     def test_uses_every_place_there_is(self):
         # Of the three facts (0, t) only the tail can change, and exactly the six others are left to take.
         facts = graph([[0, tail, 0] for tail in range(3)], 9, 1)
@@ -281,6 +305,9 @@ class TestNegatives:
         assert len(sample_negatives(facts.with_coords([]), rng=0)) == 0
         refuses(TypeError, ["Triples", "list"], lambda: sample_negatives([[0, 1, 0]]))
         refuses(ValueError, ["ratio", "0"], lambda: sample_negatives(facts, 0))
+        for wrong in ([], ["mode"], ["head", "head"], "entity"):
+            refuses(ValueError, ["replace", "relation"], lambda: sample_negatives(facts, replace=wrong))  # noqa: B023
+        refuses(ValueError, ["other relation makes"], lambda: sample_negatives(facts, replace=["relation"]))
         refuses(ValueError, ["known", "(3, 3, 1)"], lambda: sample_negatives(facts, known=graph([], 3, 1)))
 
 
@@ -326,7 +353,7 @@ class TestRanking:
     def test_relations_against_brute_force(self, given_, batch):
         score, test, known = given_
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(knowledge, "BATCH", batch)
+            patch.setattr(ranking_module, "BATCH", batch)
             raw, filtered = relation_ranking(score, test), relation_ranking(score, test, known, hits=(2,))
         left_out = set(map(tuple, known.coords.tolist()))
         rows = test.coords.tolist()
@@ -343,7 +370,7 @@ class TestRanking:
     def test_entities_against_brute_force(self, given_, batch):
         score, test, known = given_
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(knowledge, "BATCH", batch)
+            patch.setattr(ranking_module, "BATCH", batch)
             raw, filtered = entity_ranking(score, test, None), entity_ranking(score, test, known)
         facts, entities, values = set(map(tuple, known.coords.tolist())), range(test.shape[0]), score.values
         for ranks, left_out in ((raw.ranks, set()), (filtered.ranks, facts)):
@@ -379,7 +406,7 @@ class TestRanking:
             [200_000, 1],
             [2, 1],
         ]
-        assert max(asked) <= knowledge.BATCH
+        assert max(asked) <= ranking_module.BATCH
         best = recommend(Wide(), head=3, relation=2, k=2, known=[[3, 0, 2]])
         assert list(best) == [(1, -6.0), (2, -7.0)]
 
@@ -450,7 +477,7 @@ class TestRecommend:
 def test_rows_are_found_whatever_their_size(rows, rng):
     known = np.array(rows, dtype=np.int64).reshape(-1, 3)[: len(rows) // 2]
     asked = np.array([*rows, (0, 0, 0)], dtype=np.int64)
-    number = knowledge._Rows(known).find(asked)
+    number = Rows(known).find(asked)
     inside = set(map(tuple, known.tolist()))
     assert [n >= 0 for n in number] == [tuple(row) in inside for row in asked.tolist()]
     by_number = {int(n): tuple(row) for n, row in zip(number, asked.tolist(), strict=True) if n >= 0}

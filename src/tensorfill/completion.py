@@ -28,13 +28,15 @@ from .observations import Observations, as_observations
 from .penalties import Penalty, make_penalty
 from .problem import Problem
 from .progress import Display
+from .rejection import is_robust, named_robust, rough_fit
+from .robust import EFFICIENT, Robust, without_outliers
 
 
 def complete(
     data: ArrayLike | Observations,
     *,
     method: str | Method = "nort",
-    loss: str | Loss = "square",
+    loss: str | Loss | Robust = "square",
     penalty: str | Penalty = "lsp",
     lam: float | Sequence[float] | str = "auto",
     theta: float | Sequence[float] | str = "auto",
@@ -68,8 +70,10 @@ def complete(
     method
         The name of a method, or a method object, which then brings all its settings with it.
     loss
-        How predictions are compared with observations: ``"square"``, or an object with `value`, `derivative` and
-        `curvature`.
+        How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
+        kinds and ``"poisson"`` for counts, both of which predict scores (see `Fit.predict_mean`); ``"l1"``,
+        ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data of which some entries are corrupt (see
+        `Fit.outliers`); or an object with `value`, `derivative` and `curvature`.
     penalty
         What is paid for each singular value: ``"lsp"``, ``"nuclear"``, ``"capped_l1"``, ``"tnn"``, ``"scad"``,
         ``"mcp"``, or an object with `value` and `prox`.
@@ -143,13 +147,17 @@ def complete(
     12.0
     """
     given = locals()
-    problem = _problem(data, loss, dtype)
     random = generator(rng)
     limits = _checked_bounds(bounds)
+    everything = as_observations(data).astype(dtype)
+    first = start.model if isinstance(start, Fit) else start
+    if is_robust(loss):
+        problem, first = _problem_with_outliers(everything, loss, lam, first, modes, max_rank, random)
+    else:
+        problem = _problem(everything, loss)  # type: ignore[arg-type]
     _check_refine(refine, lam, problem.loss)
     if not isinstance(centre, bool) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
-    first = start.model if isinstance(start, Fit) else start
     if laplacian is not None and not isinstance(lam, str):
         raise ValueError("laplacian needs lam='auto', which also chooses how strongly the graphs count; leave lam out.")
     graphs = checked_graphs(laplacian, problem.observations, random)
@@ -196,17 +204,38 @@ def complete(
         path=outcome.path,
         residuals=outcome.residuals,
         bounds=limits,
-        observations=problem.observations,
+        observations=everything if is_robust(loss) else problem.observations,
     )
 
 
-def _problem(data: ArrayLike | Observations, loss: str | Loss, dtype: DTypeLike) -> Problem:
+def _problem(observations: Observations, loss: str | Loss) -> Problem:
     """Return the problem, with the loss fitted to the data and the values as the loss takes them."""
-    observations = as_observations(data).astype(dtype)
     prepared, values = prepare(make_loss(loss), observations.values)
     if values is not observations.values:
         observations = observations.with_values(values)
     return Problem(observations, prepared)
+
+
+def _problem_with_outliers(
+    observations: Observations,
+    loss: Any,
+    lam: Any,
+    start: Model | None,
+    modes: Sequence[int] | None,
+    max_rank: int | Sequence[int] | None,
+    rng: np.random.Generator,
+) -> tuple[Problem, Model | None]:
+    """Return the problem for data with outliers, and where to start.
+
+    Where lambda is chosen, the entries that a rough fit judges corrupt are left out. Where it is given, they stay, and
+    the loss allows for them.
+    """
+    rough = rough_fit(Problem(observations, Square()), modes=modes, max_rank=max_rank, rng=rng)
+    if is_auto(lam, "lam"):
+        kept = observations if rough.model is None else without_outliers(observations, rough.model)
+        return Problem(kept, Square()), start
+    robust = named_robust(loss, rough.noise).cut_at(EFFICIENT * rough.noise)
+    return Problem(observations, robust), rough.model if start is None else start
 
 
 def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -272,7 +301,7 @@ def _check_refine(refine: str | None, lam: Any, loss: Loss) -> None:
         raise ValueError("refine='tucker' needs lam='auto', to see on held-out entries if it helps, and loss='square'.")
 
 
-def _described(outcome: Outcome, loss: str | Loss, penalty: str | Penalty, problem: Problem) -> dict[str, Any]:
+def _described(outcome: Outcome, loss: str | Loss | Robust, penalty: str | Penalty, problem: Problem) -> dict[str, Any]:
     """Return what the method ran with, by name, in words and numbers only."""
     method = outcome.method
     described: dict[str, Any] = {

@@ -41,6 +41,12 @@ class Problem:
         object.__setattr__(other, "_storages", self._storages)
         return other
 
+    def with_loss(self, loss: Loss) -> Problem:
+        """Return the problem with another loss; what is stored of the observations is shared."""
+        other = replace(self, loss=loss)
+        object.__setattr__(other, "_storages", self._storages)
+        return other
+
     def value(self, seen: Floats) -> float:
         """Return the sum of the losses for a tensor with the values `seen` at the observed entries."""
         return float(self.loss.value(seen, self.observations.values).sum())

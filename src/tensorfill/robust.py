@@ -21,10 +21,31 @@ from typing import Any
 import numpy as np
 
 from ._checks import choice, listed, real_number
-from ._types import Booleans, Floats
-from .penalties import LSP, MCP, SCAD, CappedL1, Elementwise, Nuclear, cut
+from ._types import Booleans, Floats, Integers
+from .models.base import Model
+from .observations import Observations
+from .penalties import LSP, MCP, SCAD, CappedL1, Elementwise, Nuclear, cut, weight_for_cut
 
-__all__ = ["ROBUST", "Envelope", "Robust", "SmoothedRobust", "make_robust", "slope"]
+__all__ = [
+    "ROBUST",
+    "Envelope",
+    "Robust",
+    "SmoothedRobust",
+    "Tangent",
+    "make_robust",
+    "noise_scale",
+    "outliers",
+    "reach",
+    "slope",
+    "without_outliers",
+]
+
+EFFICIENT = 1.345
+"""Standard deviations of normal noise up to which an entry counts in full; the Huber loss then keeps 95% of the
+accuracy of the square loss."""
+
+SIGMA_PER_MEDIAN = 1.4826
+"""The standard deviation of normal noise, by the median of its absolute value."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +84,14 @@ class Robust:
     def envelope(self, weight: float = 1.0) -> Envelope:
         """Return the loss for noise beside the outliers, of which each costs `weight` times kappa."""
         return Envelope(self.penalty, weight)
+
+    def cut_at(self, size: float) -> Envelope:
+        """Return the envelope for which a difference is an outlier, at least in part, from `size` on.
+
+        >>> round(Robust(LSP(theta=2.0)).cut_at(0.5).weight, 9)
+        1.0
+        """
+        return Envelope(self.penalty, weight_for_cut(self.penalty, size))
 
 
 @dataclass(frozen=True)
@@ -215,6 +244,103 @@ class Envelope:
         size = np.abs(difference[far]).astype(np.float64)
         outlier = self.penalty.prox(size, self.weight)
         return far, size - outlier, outlier
+
+
+@dataclass(frozen=True)
+class Tangent(Elementwise):
+    """A straight line, kappa(s) = slope_at_zero * s: what a concave kappa is near 0, and never above.
+
+    Parameters
+    ----------
+    slope_at_zero : float
+        How steep it is.
+    """
+
+    slope_at_zero: float = 1.0
+
+    def kappa(self, s: Floats) -> Floats:
+        """Return slope_at_zero * s."""
+        return self.slope_at_zero * s
+
+    def slope(self, s: Floats) -> Floats:
+        """Return slope_at_zero for each entry."""
+        return np.full_like(s, self.slope_at_zero)
+
+    def candidates(self, s: Floats, weight: float) -> list[Floats]:
+        """Return s - weight * slope_at_zero."""
+        return [s - weight * self.slope_at_zero]
+
+
+def reach(penalty: Elementwise) -> float:
+    """Return the difference from which on kappa bends away or no longer pulls: its theta, infinite if it has none.
+
+    A loss may be smoothed within that distance (see `SmoothedRobust`).
+
+    >>> reach(MCP(theta=3.0)), reach(SCAD(theta=3.0, unit=0.5)), reach(Nuclear())
+    (3.0, 1.5, inf)
+    """
+    return float(getattr(penalty, "theta", math.inf)) * float(getattr(penalty, "unit", 1.0))
+
+
+def noise_scale(residuals: Floats) -> float:
+    """Return the standard deviation of the noise in residuals of which some, fewer than half, are outliers.
+
+    1.4826 times the median size. Where more than half of them are 0, the median of the others is taken, and where
+    all are, 1.
+
+    >>> noise_scale(np.array([1.0, -1.0, 1.0, -1.0, 1e6]))
+    1.4826
+    """
+    sizes = np.abs(residuals)
+    median = float(np.median(sizes)) if len(sizes) else 0.0
+    if median == 0:
+        sizes = sizes[sizes > 0]
+        median = float(np.median(sizes)) if len(sizes) else 1.0 / SIGMA_PER_MEDIAN
+    return SIGMA_PER_MEDIAN * median
+
+
+def outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> tuple[Integers, Floats]:
+    """Return the observed entries that are judged corrupt, and by how much they are off.
+
+    Parameters
+    ----------
+    observations
+        The data.
+    model
+        The answer of a robust fit.
+    beyond
+        The difference from which on an entry counts as corrupt. By default sqrt(2 log n) standard deviations of the
+        noise, for n entries: among so many with normal noise and no outlier, the largest is hardly ever beyond.
+
+    Returns
+    -------
+    coords, amounts
+        The entries, of shape (k, ndim), and observation less prediction at each.
+    """
+    differences, corrupt = _judged(observations, model, beyond)
+    positions = np.unravel_index(observations.positions[corrupt], observations.shape)
+    return np.stack(positions, axis=1), differences[corrupt]
+
+
+def without_outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> Observations:
+    """Return the data with the entries that are judged corrupt as missing; for the parameters see `outliers`."""
+    _, corrupt = _judged(observations, model, beyond)
+    return observations.select(~corrupt)
+
+
+def _judged(observations: Observations, model: Model, beyond: float | None) -> tuple[Floats, Booleans]:
+    """Return observation less prediction, and which entries are judged corrupt."""
+    if observations.is_dense:
+        predicted = model.to_dense(max_bytes=math.inf).reshape(-1)[observations.positions]
+    else:
+        predicted = model.predict(observations.coords)
+    differences = observations.values - predicted
+    if beyond is None:
+        limit = math.sqrt(2 * math.log(max(len(differences), 2))) * noise_scale(differences)
+    else:
+        limit = real_number(beyond, "beyond", at_least=0)
+    corrupt: Booleans = np.asarray(np.abs(differences) > limit)
+    return differences, corrupt
 
 
 def slope(penalty: Elementwise, s: Floats) -> Floats:

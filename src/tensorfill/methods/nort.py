@@ -194,6 +194,11 @@ class NortSolver:
         """Return where it stands."""
         return self._progress
 
+    @property
+    def seen(self) -> Floats:
+        """The answer so far at the observed entries."""
+        return self._now.seen
+
     def model(self) -> FoldedLowRank:
         """Return the answer so far."""
         return FoldedLowRank(self._problem.observations.shape, self._now.components, self._now.weights)

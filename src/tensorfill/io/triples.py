@@ -1,0 +1,158 @@
+"""Facts as text files: one `head<TAB>relation<TAB>tail` in each line, plain, gzipped, or in an archive."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, TypeVar
+
+import numpy as np
+
+from .._types import Integers
+
+__all__ = ["SPLITS", "NumberedFacts", "read_file", "read_parts"]
+
+_File = TypeVar("_File")
+
+SPLITS = ("train", "valid", "test")
+"""The parts of a published knowledge graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedFacts:
+    """The facts of some files by number, in one numbering.
+
+    Parameters
+    ----------
+    parts : tuple of array
+        For each file the (n, 3) numbers of its facts: head, tail, relation.
+    entities, relations : tuple of str
+        The label of each number, in the order in which they first appear.
+    """
+
+    parts: tuple[Integers, ...]
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+
+
+def read_file(source: str | os.PathLike[str] | IO[bytes] | IO[str]) -> NumberedFacts:
+    """Return the facts of one file, plain or gzipped, given by its path or open for reading."""
+    numbering = _Numbering()
+    if isinstance(source, str | os.PathLike):
+        name = repr(os.fspath(source))
+        with open(source, "rb") as file:
+            coords = numbering.read(file, name)
+    else:
+        name = repr(str(getattr(source, "name", "the file")))
+        coords = numbering.read(source, name)
+    if len(coords) == 0:
+        raise ValueError(f"a file of triples must have at least one line, but {name} is empty.")
+    return numbering.numbered([coords])
+
+
+def read_parts(path: str | os.PathLike[str]) -> NumberedFacts:
+    """Return the facts of the files of a graph, in the order of `SPLITS`, from a tar archive or a folder."""
+    where = Path(path)
+    numbering = _Numbering()
+    parts: list[Integers] = []
+    if where.is_dir():
+        files = [(file.name, file) for file in sorted(where.rglob("*")) if file.is_file()]
+        for file in _parts_of(files, str(where)):
+            with open(file, "rb") as opened:
+                parts.append(numbering.read(opened, repr(str(file))))
+        return numbering.numbered(parts)
+    try:
+        with tarfile.open(where) as archive:
+            members = [(PurePosixPath(member.name).name, member) for member in archive if member.isfile()]
+            for member in _parts_of(members, str(where)):
+                content = archive.extractfile(member)
+                if content is not None:
+                    parts.append(numbering.read(content, f"{member.name!r} of {str(where)!r}"))
+    except (tarfile.TarError, EOFError, zlib.error):
+        raise ValueError(
+            f"path must be a tar archive, such as a .tar.gz, or a folder, but {str(where)!r} cannot be read as one."
+        ) from None
+    return numbering.numbered(parts)
+
+
+class _Numbering:
+    """Numbers for labels, in the order in which they first appear."""
+
+    def __init__(self) -> None:
+        self._entities: dict[str, int] = {}
+        self._relations: dict[str, int] = {}
+
+    def numbered(self, parts: Iterable[Integers]) -> NumberedFacts:
+        """Return what was read, with the labels so far."""
+        return NumberedFacts(tuple(parts), tuple(self._entities), tuple(self._relations))
+
+    def read(self, file: IO[bytes] | IO[str], name: str) -> Integers:
+        """Return the coordinates of the facts in a file, which `name` stands for in a sentence."""
+        numbers = array("q")
+        entities, relations = self._entities, self._relations
+        for head, relation, tail in _facts(_unzipped(file), name):
+            numbers.append(entities.setdefault(head, len(entities)))
+            numbers.append(entities.setdefault(tail, len(entities)))
+            numbers.append(relations.setdefault(relation, len(relations)))
+        return np.array(numbers, dtype=np.int64).reshape(-1, 3)
+
+
+def _unzipped(file: IO[Any]) -> Iterable[str | bytes]:
+    """Return the lines of a file, gzipped or not."""
+    if file.seekable():
+        start = file.tell()
+        first = file.read(2)
+        file.seek(start)
+    else:
+        rest = file.read()
+        first, file = rest[:2], io.StringIO(rest) if isinstance(rest, str) else io.BytesIO(rest)
+    return gzip.GzipFile(fileobj=file) if first == b"\x1f\x8b" else file
+
+
+def _facts(lines: Iterable[str | bytes], name: str) -> Iterator[Sequence[str]]:
+    """Yield (head, relation, tail) of each line that is not blank."""
+    number = 0
+    try:
+        for number, given in enumerate(lines, start=1):
+            line = (given.decode("utf-8") if isinstance(given, bytes) else given).rstrip("\r\n")
+            if number == 1:
+                line = line.removeprefix("\ufeff")
+            if not line.strip():
+                continue
+            fields = line.split("\t")
+            if len(fields) != 3 or not all(field.strip() for field in fields):
+                shown = repr(line if len(line) <= 60 else line[:60] + "...")
+                raise ValueError(
+                    f"each line must be head, relation and tail with a tab between them, but line {number} of {name} "
+                    f"is {shown}; correct it or take it out."
+                )
+            yield fields
+    except UnicodeDecodeError:
+        raise ValueError(f"triples must be UTF-8 text, but line {number} of {name} is not; convert it first.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise ValueError(f"{name} is gzipped but damaged after line {number}; get the file again.") from None
+
+
+def _parts_of(files: Iterable[tuple[str, _File]], where: str) -> list[_File]:
+    """Return the file of each part, in the order of `SPLITS`, given all files with their names."""
+    found: dict[str, _File] = {}
+    for name, file in files:
+        part = PurePosixPath(name)
+        if part.stem in SPLITS and part.suffix in ("", ".txt", ".tsv"):
+            if part.stem in found:
+                raise ValueError(f"{where!r} must hold one {part.stem} file, but it holds several; leave one of them.")
+            found[part.stem] = file
+    missing = [part for part in SPLITS if part not in found]
+    if missing:
+        raise ValueError(
+            f"{where!r} must hold train, valid and test files, ending in .txt, .tsv or nothing, "
+            f"but {' and '.join(missing)} is missing; name its files so, or read them with Triples.read."
+        )
+    return [found[part] for part in SPLITS]

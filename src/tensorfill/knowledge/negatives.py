@@ -1,0 +1,154 @@
+"""Facts that do not hold: drawing them, and observations of +1 and -1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._checks import generator, in_words, listed, whole_number
+from .._types import Integers
+from ..algebra.ordering import labels_of
+from ..observations import Observations
+from .facts import Facts, Rows, coords_of, gathered, shape_of
+from .triples import MODES, Triples
+
+ROUNDS = 20
+"""Times that a negative is drawn and refused before those that are left are listed."""
+
+
+def sample_negatives(
+    triples: Triples,
+    ratio: int = 1,
+    *,
+    replace: Sequence[str] = ("head", "tail"),
+    known: Facts | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Triples:
+    """Return facts that are not known, `ratio` of them for each known one, with its head or its tail replaced.
+
+    A negative of (h, r, t) is drawn uniformly from all (h', r, t) and (h, r, t') that are not known, h' and t' any
+    entity; the relation stays unless `replace` says otherwise. No negative is drawn twice.
+
+    Parameters
+    ----------
+    triples : Triples
+        The facts to draw negatives for; all of them are known.
+    ratio : int, optional
+        How many for each fact. Those of fact i are the rows from i * ratio to (i + 1) * ratio - 1 of the answer.
+    replace : sequence of {"head", "tail", "relation"}, optional
+        What a negative may differ in; in one of these. There are few relations among many entities, so draw negatives
+        with ``replace=["relation"]`` apart, and give those drawn before as `known`. They are what a model needs to tell
+        relations: negatives that keep the relation do not even tell which one is frequent.
+    known : Triples, several of them, or rows of (head, tail, relation), optional
+        Facts besides `triples` that must not be drawn. The paper gives all parts of the graph, those held out too.
+    rng : int, numpy.random.Generator or None, optional
+        What decides the draw.
+
+    Notes
+    -----
+    The paper writes the set to draw from as an intersection, {(h', r, t) not in S} with {(h, r, t') not in S}. That
+    is empty, for only (h, r, t) itself has both forms and it is in S: the union is meant.
+
+    Examples
+    --------
+    >>> facts = Triples([0, 1], [0, 0], [1, 2], ["Ann", "Bob", "Cid"], ["knows"])
+    >>> negatives = sample_negatives(facts, ratio=2, rng=0)
+    >>> len(negatives), set(negatives.labelled()) & set(facts.labelled())
+    (4, set())
+    """
+    if not isinstance(triples, Triples):
+        raise TypeError(f"triples must be Triples, but a {type(triples).__name__} was given; see Triples.read.")
+    ratio = whole_number(ratio, "ratio", at_least=1)
+    modes = _modes(replace)
+    source = generator(rng)
+    facts = triples.coords
+    if known is not None:
+        facts = np.concatenate([facts, coords_of(gathered(known), triples.shape, "known")])
+    wanted = np.repeat(triples.coords, ratio, axis=0)
+    drawn = _draw(wanted, Rows(facts), triples.shape, modes, source)
+    return triples.with_coords(drawn)
+
+
+def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | None = None) -> Observations:
+    """Return observations that are +1 at the positive facts and -1 at the negative ones; a repeated fact counts once.
+
+    Parameters
+    ----------
+    positives, negatives : Triples, several of them, or rows of (head, tail, relation)
+        Facts that hold, and facts that do not; none of them in both.
+    shape : sequence of int, optional
+        (entities, entities, relations); that of the Triples if not given.
+
+    Examples
+    --------
+    >>> facts = Triples([0, 1], [0, 0], [1, 2], ["Ann", "Bob", "Cid"], ["knows"])
+    >>> obs = to_observations(facts, sample_negatives(facts, rng=0))
+    >>> obs
+    Observations(shape=(3, 3, 1), observed=4 of 9 (44.4%), sparse)
+    >>> sorted(obs.values.tolist())
+    [-1.0, -1.0, 1.0, 1.0]
+    """
+    given = gathered(positives), gathered(negatives)
+    lengths = shape_of(shape, "shape", *given)
+    true, false = coords_of(given[0], lengths, "positives"), coords_of(given[1], lengths, "negatives")
+    both = Rows(true).find(false) >= 0
+    if both.any():
+        row = false[int(both.argmax())]
+        raise ValueError(
+            f"a fact must be positive or negative, but {np.count_nonzero(both):,} of the negatives are positives too, "
+            f"such as {in_words(row)}; leave them out of one of the two."
+        )
+    values = np.repeat([1.0, -1.0], [len(true), len(false)])
+    return Observations(np.concatenate([true, false]), values, lengths, duplicates="last")
+
+
+def _draw(
+    wanted: Integers, known: Rows, shape: tuple[int, ...], modes: Sequence[int], rng: np.random.Generator
+) -> Integers:
+    """Return for each fact another one that is new in one of some modes, none of them known and none of them twice."""
+    choices = sum(shape[mode] for mode in modes)
+    drawn = np.empty_like(wanted)
+    done, waiting = np.arange(0), np.arange(len(wanted))
+    for _ in range(ROUNDS):
+        if len(waiting) == 0:
+            return drawn
+        drawn[waiting] = _replaced(wanted[waiting], rng.integers(choices, size=len(waiting)), shape, modes)
+        unknown = np.concatenate([done, waiting[known.find(drawn[waiting]) < 0]])
+        if len(unknown):
+            # The first of equal rows stays, and those that are done come first.
+            first = np.unique(labels_of(drawn[unknown], shape), return_index=True)[1]
+            done = unknown[np.sort(first)]
+        waiting = np.setdiff1d(waiting, done)
+    taken = set(map(tuple, drawn[done].tolist()))
+    every = np.arange(choices)
+    for row in waiting.tolist():
+        candidates = _replaced(np.repeat(wanted[row : row + 1], len(every), axis=0), every, shape, modes)
+        free = [tuple(fact) for fact in candidates[known.find(candidates) < 0].tolist() if tuple(fact) not in taken]
+        if not free:
+            raise ValueError(
+                f"each fact must have enough negatives, but for (head, tail, relation) {in_words(wanted[row])} every "
+                f"other {' and '.join(MODES[mode] for mode in modes)} makes a known fact or a negative drawn already; "
+                "lower ratio or leave it out."
+            )
+        drawn[row] = free[rng.integers(len(free))]
+        taken.add(tuple(drawn[row].tolist()))
+    return drawn
+
+
+def _replaced(facts: Integers, choices: Integers, shape: tuple[int, ...], modes: Sequence[int]) -> Integers:
+    """Return facts with one index replaced; choices count through the indices of one mode after the other."""
+    ends = np.cumsum([shape[mode] for mode in modes])
+    place = np.searchsorted(ends, choices, side="right")
+    changed = facts.copy()
+    changed[np.arange(len(facts)), np.array(modes)[place]] = choices - (ends - [shape[mode] for mode in modes])[place]
+    return changed
+
+
+def _modes(replace: Sequence[str]) -> list[int]:
+    """Return the modes of what may be replaced."""
+    names = [replace] if isinstance(replace, str) else list(replace)
+    wrong = [name for name in names if name not in MODES]
+    if wrong or not names or len(set(names)) < len(names):
+        raise ValueError(f"replace must be some of {listed(MODES)}, each once, but {replace!r} was given.")
+    return [MODES.index(name) for name in names]

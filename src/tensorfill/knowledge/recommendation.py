@@ -1,0 +1,139 @@
+"""The best answers to a question: heads, tails or relations for the two others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._checks import whole_number
+from .._types import Floats, Integers
+from .facts import Facts, coords_of, gathered, shape_of
+from .ranking import Scorer, scores_of
+from .triples import MODES, Triples
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendations:
+    """The best answers to a question, the best first; a sequence of pairs (index, score).
+
+    Parameters
+    ----------
+    kind : {"head", "tail", "relation"}
+        What the answers are.
+    indices : array of int
+        Their numbers.
+    scores : array of float
+        Their scores, which never rise.
+    labels : tuple of str, or None
+        Their labels, where labels are known.
+    """
+
+    kind: str
+    indices: Integers
+    scores: Floats
+    labels: tuple[str, ...] | None
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        return iter(zip(self.indices.tolist(), self.scores.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        names: Iterable[object] = self.indices.tolist() if self.labels is None else map(repr, self.labels)
+        best = ", ".join(f"{name}: {score:.4g}" for name, score in zip(names, self.scores.tolist(), strict=True))
+        return f"{type(self).__name__}({self.kind}, {{{best}}})"
+
+
+def recommend(
+    score: Scorer,
+    *,
+    head: int | str | None = None,
+    tail: int | str | None = None,
+    relation: int | str | None = None,
+    k: int = 10,
+    known: Facts | None = None,
+    labels: Triples | None = None,
+) -> Recommendations:
+    """Return the `k` best of what is not given: heads, tails or relations for the two others.
+
+    Only the candidates are scored, never the whole tensor. Of equal scores the lower number comes first.
+
+    Parameters
+    ----------
+    score : Fit, model, or anything with `predict`
+        What scores the candidates.
+    head, tail, relation : int or str
+        Exactly two of them, by number or by label.
+    k : int, optional
+        How many to return; there are fewer if fewer candidates are left.
+    known : Triples, several of them, or rows of (head, tail, relation), optional
+        Facts that are known already and so are not recommended.
+    labels : Triples, optional
+        Where labels come from; if not given, from `known`.
+
+    Examples
+    --------
+    >>> class Scores:
+    ...     def predict(self, coords):
+    ...         return coords @ np.array([1.0, 2.0, 0.0])
+    >>> facts = Triples([0, 0], [0, 0], [1, 2], ["Ann", "Bob", "Cid"], ["knows"])
+    >>> recommend(Scores(), head="Ann", relation="knows", labels=facts)
+    Recommendations(tail, {'Cid': 4, 'Bob': 2, 'Ann': 0})
+    >>> list(recommend(Scores(), tail="Cid", relation=0, known=facts))
+    [(2, 6.0), (1, 5.0)]
+    """
+    k = whole_number(k, "k", at_least=1)
+    query = (head, tail, relation)
+    given = [name for name, value in zip(MODES, query, strict=True) if value is not None]
+    if len(given) != 2:
+        what = " and ".join(given) or "none of them"
+        raise ValueError(f"two of head, tail and relation must be given, but {what} was; leave out what is asked for.")
+    if labels is not None and not isinstance(labels, Triples):
+        raise TypeError(f"labels must be Triples, but a {type(labels).__name__} was given; see Triples.read.")
+    facts = gathered([] if known is None else known)
+    names = labels if labels is not None else facts[0] if isinstance(facts, list) else None
+    shape = shape_of(getattr(score, "shape", None), "score.shape", [] if names is None else [names])
+    if names is not None and names.shape != shape:
+        raise ValueError(f"labels must be of a tensor of shape {shape}, as score is, but theirs is {names.shape}.")
+    asked = query.index(None)
+    row = [0 if value is None else _index(value, mode, shape, names) for mode, value in enumerate(query)]
+    others = coords_of(facts, shape, "known")
+    same = np.logical_and.reduce([others[:, mode] == row[mode] for mode in range(3) if mode != asked])
+    candidates = np.setdiff1d(np.arange(shape[asked]), others[same, asked])
+    coords = np.repeat(np.array([row], dtype=np.int64), len(candidates), axis=0)
+    coords[:, asked] = candidates
+    scores = scores_of(score, coords)
+    best = np.argsort(-scores, kind="stable")[:k]
+    indices = candidates[best]
+    chosen = None if names is None else tuple(_labels_of_mode(names, asked)[index] for index in indices.tolist())
+    return Recommendations(MODES[asked], indices, scores[best], chosen)
+
+
+def _labels_of_mode(triples: Triples, mode: int) -> tuple[str, ...]:
+    return triples.relation_names if mode == 2 else triples.entities
+
+
+def _index(value: Any, mode: int, shape: tuple[int, ...], names: Triples | None) -> int:
+    """Return the number of what was given by number or by label."""
+    if isinstance(value, str):
+        if names is None:
+            raise ValueError(
+                f"{MODES[mode]} must be a number where no labels are known, but {value!r} was given; "
+                "give labels, the Triples it is from."
+            )
+        labels = _labels_of_mode(names, mode)
+        if value not in labels:
+            where = "relation_names" if mode == 2 else "entities"
+            raise ValueError(
+                f"{MODES[mode]} must be a number or one of the {len(labels):,} {where} of the Triples, "
+                f"but {value!r} was given."
+            )
+        return labels.index(value)
+    number = whole_number(value, MODES[mode])
+    if number >= shape[mode]:
+        raise ValueError(f"{MODES[mode]} must be from 0 to {shape[mode] - 1}, but {number} was given.")
+    return number

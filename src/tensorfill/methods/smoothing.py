@@ -1,0 +1,241 @@
+"""Robust completion: NORT for losses with a kink, by one smooth loss after another (Section 4.1 of the paper).
+
+    minimise  sum over the observed entries p of kappa(|X_p - O_p|)  +  sum_d lam_d * phi_d(unfold_d X)
+
+is not smooth where a prediction meets its observation, and NORT needs a gradient. There are two ways round that:
+
+- `SmoothedNort` is Algorithm 3: the kink is rounded off within a distance delta, which shrinks from stage to stage. A
+  stage is a run of NORT, from the answer of the last.
+- Where there is noise beside the outliers, little is gained by a delta far below the noise. `rejection.rough_fit` tells
+  how large the noise is, and ``robust.cut_at(1.345 * noise)`` is a loss of curvature 1 for plain NORT, from the answer
+  of the rough fit. For the absolute difference that loss is the smoothed one with delta = 1.345 * noise, up to a factor
+  and a constant.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._checks import real_number
+from .._types import Floats
+from ..losses import Loss, Square
+from ..models import Model
+from ..problem import Problem
+from ..robust import Robust, SmoothedRobust, Tangent, noise_scale, reach
+from .base import Progress, Solver
+from .nort import Nort, NortSolver
+from .proximal_average import ProximalAverage
+
+WIDEST = 3.0
+"""Delta begins at so many times the size of the residuals: wider, the answer is the same."""
+
+FASTEST = 0.5
+"""Where the residuals are far smaller than delta, so much of it is left in the next stage, if `shrink` is not less."""
+
+STEADY = 0.97
+"""The size of the residuals has settled if a stage leaves so much of it."""
+
+SMALLEST = 1e-4
+"""Where the data can be fitted exactly the residuals shrink with delta; this share of the first delta is the last."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of the smooth problems.
+
+    Parameters
+    ----------
+    loss
+        The smooth loss.
+    delta
+        Within which distance the kink is rounded off.
+    first_delta
+        That of the first stage.
+    size
+        The size of the residuals at its beginning.
+    last
+        Whether it is the last.
+    """
+
+    loss: Loss
+    delta: float
+    first_delta: float
+    size: float
+    last: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothedNort(Nort):
+    """Algorithm 3 of the paper: NORT with the kink of the loss rounded off within a distance that shrinks.
+
+    The loss of the problem is a `tensorfill.robust.Robust`. That of a stage is `tensorfill.robust.SmoothedRobust` with
+    delta, and tau follows its curvature, kappa_0 / delta. The first delta is set by the residuals of the starting
+    point, which takes the place of the paper's data between 0 and 1; each further one is `shrink` times the last, or
+    less where the residuals are far smaller. While delta is above the theta of kappa, the loss is kappa_0 |x - o|, the
+    tangent of kappa, smoothed: kappa itself would not pull at most of the entries yet.
+
+    The last stage is the first whose delta is below `floor` times the size of the residuals, when that has settled, or
+    the one that leaves the robust objective unchanged to `tol`. The history has the robust objective, and as `f_tau`
+    the function that falls within each stage.
+
+    Parameters
+    ----------
+    shrink
+        How much of delta is left in the next stage: delta_0 in the paper; between 0 and 1.
+    floor
+        The last delta, as a share of the size of the residuals (see `tensorfill.robust.noise_scale`). With 1.345 the
+        answer is that of the noise beside the outliers, in fewer iterations.
+    stage_tol
+        A stage ends when F_tau changed, relative to its value, by less than this in an iteration; the last goes on
+        until `tol`.
+
+    Notes
+    -----
+    `lam` is weighed against kappa, not against squares: with the absolute difference, the `lam` of the square loss
+    divided by the size of a residual is of the same strength. From zero, a `lam` that is too small lets outliers in as
+    ranks and does not let them go; start from the answer of a larger one, or give a `max_rank`.
+
+    Examples
+    --------
+    >>> from tensorfill import Observations
+    >>> from tensorfill.penalties import Nuclear
+    >>> table = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
+    >>> table[2, 3] = 500.0
+    >>> problem = Problem(Observations.from_dense(table), Robust(Nuclear()))
+    >>> result = SmoothedNort(lam=2.0, penalty=Nuclear()).solve(problem, rng=0)
+    >>> round(float(result.model.predict([[2, 3]])[0]), 1)
+    12.0
+    """
+
+    shrink: float = 0.9
+    floor: float = 0.1
+    stage_tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        real_number(self.shrink, "shrink", above=0, below=1)
+        real_number(self.floor, "floor", above=0)
+        real_number(self.stage_tol, "stage_tol", above=0)
+        if self.tau is not None:
+            raise ValueError(
+                "tau must be left out for a robust loss, as it follows the curvature of each stage, "
+                f"but {self.tau!r} was given."
+            )
+
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
+        """Return a solver that stands at `start`, or at zero."""
+        return SmoothedSolver(self, problem, start, rng)
+
+    def regulariser(self, problem: Problem) -> ProximalAverage:
+        """Return the regulariser; its tau is NaN for the robust problem, as each stage has its own."""
+        if isinstance(problem.loss, Robust):
+            return dataclasses.replace(super().regulariser(problem.with_loss(Square())), tau=math.nan)
+        return super().regulariser(problem)
+
+    def next_stage(self, stage: Stage | None, robust: Robust, residuals: Floats, change: float) -> Stage:
+        """Return what follows a stage.
+
+        Parameters
+        ----------
+        stage
+            The stage that has settled, or None at the beginning.
+        robust
+            The loss that is asked for.
+        residuals
+            Prediction less observation, where the method stands.
+        change
+            By how much the robust objective changed in the stage, relative to its value.
+        """
+        size, theta = noise_scale(residuals), reach(robust.penalty)
+        if stage is not None and stage.delta <= min(size, theta) and change <= self.tol:
+            return dataclasses.replace(stage, last=True)
+        delta = self.shrink * WIDEST * size
+        if stage is not None:
+            delta = min(max(delta, FASTEST * stage.delta), self.shrink * stage.delta)
+        first = delta if stage is None else stage.first_delta
+        # Residuals that still shrink say nothing of the noise yet.
+        steady = stage is not None and size >= STEADY * stage.size
+        last = (steady and delta <= self.floor * size) or delta <= SMALLEST * first
+        if last:
+            delta = min(delta, theta)
+        penalty = robust.penalty if delta <= theta else Tangent(robust.penalty.slope_at_zero)
+        return Stage(SmoothedRobust(penalty, delta), delta, first, size, last)
+
+
+@dataclass(frozen=True)
+class StagedProgress(Progress):
+    """Where a method in stages stands; the tolerance has nothing to watch until the last stage."""
+
+    last: bool = False
+
+    @property
+    def merit(self) -> float:
+        """What the tolerance watches."""
+        return self.f_tau if self.last else math.nan
+
+
+class SmoothedSolver:
+    """Algorithm 3 at work on one problem, an iteration of Algorithm 2 at a time."""
+
+    def __init__(self, settings: SmoothedNort, problem: Problem, start: Model | None, rng: np.random.Generator) -> None:
+        if not isinstance(problem.loss, Robust):
+            raise TypeError(
+                "SmoothedNort is for a robust loss, such as Robust(Nuclear()) for the absolute difference, "
+                f"but the loss is {problem.loss!r}; take Nort for it."
+            )
+        self._settings, self._problem, self._robust, self._rng = settings, problem, problem.loss, rng
+        # The residuals of the starting point do not depend on the loss.
+        standing = NortSolver(settings, problem.with_loss(Square()), start, rng)
+        self._stage = settings.next_stage(None, self._robust, self._residuals(standing), math.inf)
+        self._solver = self._begun(self._stage, standing.model())
+        self._progress = self._progress_of(self._stage, self._solver)
+        self._objective_before, self._settled = self._progress.objective, False
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that it is in."""
+        return self._stage
+
+    def progress(self) -> Progress:
+        """Return where it stands, with the robust objective."""
+        return self._progress
+
+    def model(self) -> Model:
+        """Return the answer so far."""
+        return self._solver.model()
+
+    def step(self) -> None:
+        """Make one iteration, of the next stage if the current one has settled."""
+        stage, solver, objective_before = self._stage, self._solver, self._objective_before
+        if self._settled and not stage.last:
+            objective = self._progress.objective
+            change = abs(objective_before - objective) / max(abs(objective), np.finfo(np.float64).tiny)
+            stage = self._settings.next_stage(stage, self._robust, self._residuals(solver), change)
+            objective_before = objective
+            if stage.loss is not self._stage.loss:
+                solver = self._begun(stage, solver.model())
+        before = solver.progress().f_tau
+        solver.step()
+        after = solver.progress().f_tau
+        self._progress = self._progress_of(stage, solver)
+        self._settled = abs(before - after) <= self._settings.stage_tol * abs(after)
+        self._stage, self._solver, self._objective_before = stage, solver, objective_before
+
+    def _begun(self, stage: Stage, start: Model) -> NortSolver:
+        """Return NORT at the beginning of a stage."""
+        return NortSolver(self._settings, self._problem.with_loss(stage.loss), start, self._rng)
+
+    def _residuals(self, solver: NortSolver) -> Floats:
+        """Return prediction less observation."""
+        residuals: Floats = solver.seen - self._problem.observations.values
+        return residuals
+
+    def _progress_of(self, stage: Stage, solver: NortSolver) -> Progress:
+        """Return the progress of a stage, with the robust objective in place of the smooth one."""
+        now, seen = solver.progress(), solver.seen
+        rounding = self._problem.with_loss(stage.loss).value(seen) - self._problem.value(seen)
+        return StagedProgress(now.objective - rounding, now.f_tau, now.ranks, now.momentum, stage.last)
