@@ -12,6 +12,7 @@ from tensorfill.diagnostics import Report, check_loss, check_penalty
 from tensorfill.losses import LOSSES, Huber, Logistic, Poisson, Square
 from tensorfill.penalties import LSP, MCP, PENALTIES, SCAD, TNN, CappedL1, Elementwise, Nuclear, make_penalty
 from tensorfill.robust import Envelope, SmoothedRobust
+from tests.naming import named
 
 from .refusal import refuses
 
@@ -50,7 +51,7 @@ class TestRightLosses:
         assert report
         assert report.findings == ()
 
-    @pytest.mark.parametrize("loss", RIGHT, ids=repr)
+    @pytest.mark.parametrize("loss", RIGHT, ids=named)
     def test_robust(self, loss):
         for rng in range(3):
             report = check_loss(loss, rng=rng)
@@ -105,7 +106,7 @@ class TestWrongLosses:
         assert difference == pytest.approx(prediction - 3, rel=1e-4)
 
     @pytest.mark.parametrize("factor", [0.0, 0.5, 0.999, 1.001, 2.0])
-    @pytest.mark.parametrize("base", [Square(), Huber(), Logistic(), Poisson(5.0), Envelope(LSP(1.0))], ids=repr)
+    @pytest.mark.parametrize("base", [Square(), Huber(), Logistic(), Poisson(5.0), Envelope(LSP(1.0))], ids=named)
     def test_factor_of_the_derivative(self, base, factor):
         class Wrong:
             curvature = base.curvature
@@ -125,7 +126,7 @@ class TestWrongLosses:
 
         assert "derivative at" in sentences(check_loss(Wrong()))[0]
 
-    @pytest.mark.parametrize("base", [Square(), Huber(), Logistic(), Envelope(MCP(2.0))], ids=repr)
+    @pytest.mark.parametrize("base", [Square(), Huber(), Logistic(), Envelope(MCP(2.0))], ids=named)
     @pytest.mark.parametrize("factor", [0.1, 0.5, 0.9])
     def test_curvature_too_small(self, base, factor):
         class Wrong:
@@ -267,7 +268,7 @@ class TestLossArguments:
         refuses(ValueError, ["observed must be given", "Picky"], lambda: check_loss(Picky()))
         assert check_loss(Picky(), [7, 7]).ok
 
-    @pytest.mark.parametrize("observed", [[], [math.nan], [math.inf, 1.0]], ids=repr)
+    @pytest.mark.parametrize("observed", [[], [math.nan], [math.inf, 1.0]], ids=named)
     def test_values_that_are_none(self, observed):
         with pytest.raises(ValueError):
             check_loss(Square(), observed)

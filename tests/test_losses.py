@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfill.losses import LOSSES, Huber, Logistic, Loss, Poisson, Square, make_loss, prepare
+from tests.naming import named
 
 from .refusal import refuses
 
@@ -188,7 +189,7 @@ class TestLogistic:
             ([0, 1], [-1, 1]),
             ([], []),
         ],
-        ids=repr,
+        ids=named,
     )
     def test_what_it_takes(self, given, encoded):
         loss, values = prepare(Logistic(), np.array(given))
@@ -211,7 +212,7 @@ class TestLogistic:
             ([math.nan, 1.0], "are 1, nan;"),
             (list(range(9)), "are 0, 1, 2, 3, 5 more;"),
         ],
-        ids=repr,
+        ids=named,
     )
     def test_what_it_refuses(self, values, words):
         refuses(ValueError, ["logistic", "-1 or 1", "0 or 1", words], lambda: prepare(Logistic(), np.array(values)))
@@ -250,7 +251,7 @@ class TestPoisson:
         np.testing.assert_allclose(Poisson(limit=1.0).mean(np.array([0.0, math.log(9)])), [1, 9], rtol=1e-14)
 
     @pytest.mark.parametrize(
-        ("counts", "curvature"), [([0, 3, 10], 20), ([0, 0], 2), ([0.25], 2), ([], 2), ([True, False], 2)], ids=repr
+        ("counts", "curvature"), [([0, 3, 10], 20), ([0, 0], 2), ([0.25], 2), ([], 2), ([True, False], 2)], ids=named
     )
     def test_its_limit_comes_from_the_counts(self, counts, curvature):
         assert Poisson().curvature == math.inf
@@ -320,7 +321,7 @@ def test_unknown_name():
         make_loss("sqare")
 
 
-@pytest.mark.parametrize("wrong", [None, 2, Square, object()], ids=repr)
+@pytest.mark.parametrize("wrong", [None, 2, Square, object()], ids=named)
 def test_anything_else(wrong):
     with pytest.raises(TypeError, match=r"^loss must be one of 'square'.*curvature.*value.*derivative.* was given\.$"):
         make_loss(wrong)

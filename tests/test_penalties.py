@@ -23,6 +23,7 @@ from tensorfill.penalties import (
     cut,
     make_penalty,
 )
+from tests.naming import named
 
 
 class TwiceNuclear:
@@ -96,7 +97,7 @@ def test_every_registered_penalty_is_tested():
     assert set(THETAS) == set(ANY_THETA) == set(PENALTIES)
 
 
-@pytest.mark.parametrize("penalty", [*NAMED, TwiceNuclear(), Rank()], ids=repr)
+@pytest.mark.parametrize("penalty", [*NAMED, TwiceNuclear(), Rank()], ids=named)
 class TestContract:
     def test_has_the_methods_of_the_protocol(self, penalty):
         assert isinstance(penalty, Penalty)
@@ -205,7 +206,7 @@ def test_prox_beats_a_grid_search_for_any_theta(name, data):
         (MCP(4), 4, 2),
         (MCP(4), 9, 2),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_values_by_hand(penalty, s, expected):
     assert penalty.value(np.array([s])) == pytest.approx(expected, rel=1e-15)
@@ -236,7 +237,7 @@ def test_values_by_hand(penalty, s, expected):
         (Rank(), 2, 1.99, 0),
         (Rank(), 2, 2.01, 2.01),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_proximal_steps_by_hand(penalty, weight, s, expected):
     assert penalty.prox(np.array([s]), weight)[0] == pytest.approx(expected, rel=1e-12, abs=1e-15)
@@ -253,7 +254,7 @@ def test_proximal_steps_by_hand(penalty, weight, s, expected):
         (CappedL1(1), 8.0, 4.0),
         (Rank(), 2.0, 2.0),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_cuts_by_hand(penalty, weight, expected):
     assert cut(penalty, weight, largest=1e3) == pytest.approx(expected, rel=1e-7)
@@ -278,7 +279,7 @@ def test_small_answers_keep_their_digits():
 @pytest.mark.parametrize(
     ("penalty", "weight"),
     [(SCAD(3.266965393177629), 0.84444639918897), (LSP(1.407321199972625), 0.5225265100290886)],
-    ids=repr,
+    ids=named,
 )
 def test_prox_is_sorted_where_rounding_alone_would_not_leave_it_so(penalty, weight):
     edge = cut(penalty, weight, largest=500.0)
@@ -318,11 +319,11 @@ class TestMakePenalty:
         assert make_penalty("tnn", 3) == TNN(3)
         assert make_penalty("scad", 4) == SCAD(4.0)
 
-    @pytest.mark.parametrize("own", [TwiceNuclear(), Rank(), LSP(2.0)], ids=repr)
+    @pytest.mark.parametrize("own", [TwiceNuclear(), Rank(), LSP(2.0)], ids=named)
     def test_own_object_is_returned_as_it_is(self, own):
         assert make_penalty(own) is own
 
-    @pytest.mark.parametrize("given", ["nuclear", LSP(1.0), TwiceNuclear()], ids=repr)
+    @pytest.mark.parametrize("given", ["nuclear", LSP(1.0), TwiceNuclear()], ids=named)
     def test_theta_where_there_is_none(self, given):
         with pytest.raises(ValueError, match=r"^theta must be left out for the penalty .*, but 2\.0 was given\.$"):
             make_penalty(given, 2.0)
@@ -352,7 +353,7 @@ class TestMakePenalty:
         with pytest.raises(ValueError, match=r"^penalty must be one of 'nuclear', .*, but 'lps' was given\.$"):
             make_penalty("lps", 1.0)
 
-    @pytest.mark.parametrize("wrong", [None, 3, LSP, object()], ids=repr)
+    @pytest.mark.parametrize("wrong", [None, 3, LSP, object()], ids=named)
     def test_anything_else(self, wrong):
         with pytest.raises(TypeError, match=r"'nuclear', .*'mcp', or an object with the methods value\(s\) and prox"):
             make_penalty(wrong)

@@ -28,6 +28,7 @@ from tensorfill.robust import (
     slope,
     without_outliers,
 )
+from tests.naming import named
 
 from .refusal import refuses
 
@@ -103,7 +104,7 @@ def test_every_registered_loss_is_tested():
     assert set(THETAS) == set(ROBUST)
 
 
-@pytest.mark.parametrize("robust", [*NAMED, OWN], ids=repr)
+@pytest.mark.parametrize("robust", [*NAMED, OWN], ids=named)
 class TestSmoothed:
     def test_is_a_loss_and_what_it_smooths_is_none(self, robust):
         assert isinstance(robust.smoothed(0.1), Loss)
@@ -181,7 +182,7 @@ class TestSmoothed:
         keeps_its_form([robust.value, robust.smoothed(0.5).value, robust.smoothed(0.5).derivative], dtype, shape)
 
 
-@pytest.mark.parametrize("robust", [*NAMED, OWN, Robust(Rank())], ids=repr)
+@pytest.mark.parametrize("robust", [*NAMED, OWN, Robust(Rank())], ids=named)
 class TestEnvelope:
     def test_is_a_loss(self, robust):
         assert isinstance(robust.envelope(), Loss)
@@ -278,7 +279,7 @@ def keeps_its_form(functions, dtype, shape):
     assert np.array_equal(o, before[1])
 
 
-@pytest.mark.parametrize("robust", [*NAMED, OWN], ids=repr)
+@pytest.mark.parametrize("robust", [*NAMED, OWN], ids=named)
 @settings(max_examples=60, deadline=None)
 @given(s=st.floats(0, 40))
 def test_slope_is_the_derivative_of_kappa(robust, s):
@@ -309,7 +310,7 @@ def test_slope_at_zero_is_the_one_of_the_penalty():
         (Robust(CappedL1(0.5)), 2.0, 0.5),
         (OWN, 0.5, 4),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_curvatures_by_hand(robust, delta, curvature):
     assert robust.smoothed(delta).curvature == pytest.approx(curvature)
@@ -367,7 +368,7 @@ class TestMakeRobust:
         assert make_robust(robust) is robust
         assert make_robust(LSP(2.0)) == robust
 
-    @pytest.mark.parametrize("given", ["l1", LSP(1.0), Robust(LSP(1.0))], ids=repr)
+    @pytest.mark.parametrize("given", ["l1", LSP(1.0), Robust(LSP(1.0))], ids=named)
     def test_theta_where_there_is_none(self, given):
         refuses(ValueError, ["theta must be left out", "2.0 was given"], lambda: make_robust(given, 2.0))
 
@@ -377,12 +378,12 @@ class TestMakeRobust:
     def test_unknown_name(self):
         refuses(ValueError, ["robust loss must be one of 'l1'", "'tnn' was given"], lambda: make_robust("tnn", 1))
 
-    @pytest.mark.parametrize("wrong", [None, 3, LSP, TNN(2)], ids=repr)
+    @pytest.mark.parametrize("wrong", [None, 3, LSP, TNN(2)], ids=named)
     def test_anything_else(self, wrong):
         refuses(TypeError, ["robust loss must be one of", "Elementwise", "was given"], lambda: make_robust(wrong))
 
 
-@pytest.mark.parametrize("wrong", [None, "l1", LSP, TNN(2)], ids=repr)
+@pytest.mark.parametrize("wrong", [None, "l1", LSP, TNN(2)], ids=named)
 def test_what_is_no_penalty(wrong):
     for make in [Robust, lambda penalty: SmoothedRobust(penalty, 1.0), Envelope]:
         refuses(TypeError, ["CappedL1(theta)", "Elementwise", "was given"], lambda make=make: make(wrong))
@@ -403,7 +404,7 @@ def test_a_penalty_without_a_slope_cannot_be_smoothed():
 
 
 @pytest.mark.parametrize("size", [0.01, 0.5, 3.0])
-@pytest.mark.parametrize("robust", [*NAMED, OWN], ids=repr)
+@pytest.mark.parametrize("robust", [*NAMED, OWN], ids=named)
 def test_an_envelope_that_is_cut_at_a_size(robust, size):
     loss = robust.cut_at(size)
     assert one(loss.outliers, 0.999 * size) == 0

@@ -13,6 +13,7 @@ from tensorfill.penalties import LSP, MCP, SCAD, CappedL1, Nuclear
 from tensorfill.problem import Problem
 from tensorfill.rejection import rough_fit
 from tensorfill.robust import EFFICIENT, ROBUST, Robust, Tangent, make_robust, outliers, without_outliers
+from tests.naming import named
 
 from ..refusal import refuses
 
@@ -45,7 +46,7 @@ def relative_error(model, truth):
 
 
 @pytest.mark.parametrize("momentum", [False, "restart", "adaptive"])
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=named)
 def test_f_tau_falls_in_each_stage_and_delta_from_stage_to_stage(loss, momentum):
     problem, _, _ = corrupted((8, 9, 7), density=0.8)
     lam = 2.0 * loss.penalty.slope_at_zero
@@ -130,7 +131,7 @@ def test_a_tensor_is_recovered_where_the_square_loss_fails():
 
 
 @pytest.mark.parametrize("floor", [0.1, EFFICIENT])
-@pytest.mark.parametrize("penalty", [Nuclear(), CappedL1(1.0), LSP(1.0), MCP(1.0), SCAD(2.5, 0.5)], ids=repr)
+@pytest.mark.parametrize("penalty", [Nuclear(), CappedL1(1.0), LSP(1.0), MCP(1.0), SCAD(2.5, 0.5)], ids=named)
 def test_every_kappa_recovers(penalty, floor):
     problem, truth, _ = corrupted(density=0.7)
     result = solve(with_loss(problem, Robust(penalty)), lam=18.0, penalty=LSP(3.0), floor=floor)
@@ -237,7 +238,7 @@ def test_the_rough_fit_of_zero_and_one_that_is_stopped():
         ({"stage_tol": 0.0}, ["stage_tol must be", "above 0"]),
         ({"tau": 2.0}, ["tau must be left out", "2.0 was given"]),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_settings_out_of_range(setting, words):
     refuses(ValueError, words, lambda: SmoothedNort(lam=1.0, **setting))
