@@ -2,6 +2,10 @@
 
 python experiments/synthetic_recovery.py 200 400 --seeds 5
 python experiments/synthetic_recovery.py 400x400x400x5 200x200x200x5x5 --seeds 1 --max-iter 15 --polish 20
+python experiments/synthetic_recovery.py 200 --seeds 5 --automatic
+python experiments/synthetic_recovery.py 200 --seeds 5 --automatic --refine
+
+The paper's protocol gives lambda, theta and the largest rank; with --automatic they are chosen.
 """
 
 from __future__ import annotations
@@ -38,7 +42,12 @@ def main() -> None:
     parser.add_argument("--polish", type=int, default=0, help="sweeps of least squares on the ranks found (default: 0)")
     parser.add_argument("--factors", choices=["uniform", "normal"], default="uniform")
     parser.add_argument("--tol", type=float, default=1e-6)
+    parser.add_argument("--automatic", action="store_true", help="choose lambda, theta and the ranks")
+    parser.add_argument("--refine", action="store_true", help="with --automatic, polish if held-out entries agree")
     arguments = parser.parse_args()
+    given = {"penalty": "capped_l1", "lam": 0.4 / 3, "theta": 0.8, "max_rank": 5, "tol": arguments.tol}
+    if arguments.automatic:
+        given = {"refine": "tucker" if arguments.refine else None}
     console = Console(width=120)
     for shape in arguments.shapes:
         table = Table(
@@ -48,16 +57,7 @@ def main() -> None:
         for seed in range(arguments.seeds):
             data = synthetic(shape, factors=arguments.factors, rng=seed)
             began = time.perf_counter()
-            fit = tensorfill.complete(
-                data.observations,
-                penalty="capped_l1",
-                lam=0.4 / 3,
-                theta=0.8,
-                max_rank=5,
-                tol=arguments.tol,
-                rng=seed,
-                max_iter=arguments.max_iter,
-            )
+            fit = tensorfill.complete(data.observations, rng=seed, max_iter=arguments.max_iter, **given)
             model = fit.model
             if arguments.polish and isinstance(model, FoldedLowRank):
                 model = refine(Problem(data.observations, Square()), model, sweeps=arguments.polish)

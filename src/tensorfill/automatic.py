@@ -202,7 +202,9 @@ class Automatic:
                 raise Stopped(result.status)
         return results
 
-    def _fit_of_all(self, chooser: Chooser, start: Model, refined: bool, smoothing: Smoothing | None) -> Result:
+    def _fit_of_all(
+        self, chooser: Chooser, start: Model, refined: Polish | None, smoothing: Smoothing | None
+    ) -> Result:
         whole = Split(self.problem, self.splits[0].held_out, self.reduced)
         offset = _offset_of(whole) if chooser.centred else None
         problem = (_centred_split(whole) if chooser.centred else whole).at(chooser.leader.candidate.mu)
@@ -214,8 +216,8 @@ class Automatic:
         # A graph tells slices that are held out, and they are no part of the problem then.
         warm = start if start.shape == problem.observations.shape else None
         result = method.solve(problem, start=warm, rng=self.rng, callback=watch)
-        if refined and isinstance(result.model, FoldedLowRank):
-            result = replace(result, model=polish(problem, result.model, sweeps=REFINE_SWEEPS))
+        if refined is not None:
+            result = replace(result, model=refined(problem, result.model))
         if smoothing is not None:
             result = replace(result, model=smoothing.added_to(result.model, problem.observations))
         if offset is not None:
@@ -238,19 +240,21 @@ class Automatic:
         wanted = self.smooth != "auto" or are_better(losses, losses_of(chooser.splits, models))
         return (answers, smoothing) if wanted else (models, None)
 
-    def _polished_if_better(self, chooser: Chooser, models: Sequence[Model]) -> tuple[Sequence[Model], bool]:
+    def _polished_if_better(self, chooser: Chooser, models: Sequence[Model]) -> tuple[Sequence[Model], Polish | None]:
         """Return the models, polished by least squares if that is asked for and lowers the held-out error."""
         if self.refine is None or not all(isinstance(model, FoldedLowRank) for model in models):
-            return models, False
-        polished = [
-            polish(split.problem, model, sweeps=REFINE_SWEEPS)  # type: ignore[arg-type]
-            for split, model in zip(chooser.splits, models, strict=True)
-        ]
+            return models, None
 
         def score(each: Sequence[Model]) -> float:
             return sum(float(split.losses(model).sum()) for split, model in zip(chooser.splits, each, strict=True))
 
-        return (polished, True) if score(polished) < score(models) else (models, False)
+        best, chosen = models, None
+        # What is left of noise beyond a gap among the singular values would be fitted in earnest.
+        for how in (Polish(), Polish(to_the_gap=True)):
+            polished = [how(split.problem, model) for split, model in zip(chooser.splits, models, strict=True)]
+            if score(polished) < score(best):
+                best, chosen = polished, how
+        return best, chosen
 
     def _best_so_far(self, status: Status) -> Outcome:
         """Return the best answer there is where the run was stopped: that of the first split."""
@@ -275,7 +279,7 @@ class Automatic:
         method: Nort,
         result: Result,
         without: Sequence[Model],
-        refined: bool = False,
+        refined: Polish | None = None,
         smoothing: Smoothing | None = None,
     ) -> Outcome:
         residuals = [
@@ -288,10 +292,34 @@ class Automatic:
             path=Path(chooser.points),
             residuals=np.concatenate(residuals),
             holdout=self.holdout,
-            refined=refined,
+            refined=refined is not None,
             centred=chooser.centred,
             smoothing=smoothing,
         )
+
+
+@dataclass(frozen=True)
+class Polish:
+    """Least squares on the ranks that were found, or on those up to the largest gap among the singular values."""
+
+    to_the_gap: bool = False
+
+    def __call__(self, problem: Problem, model: Model) -> Model:
+        """Return the polished model; one of another kind than NORT's is left as it is."""
+        if not isinstance(model, FoldedLowRank):
+            return model
+        if self.to_the_gap:
+            model = model.truncated([_before_the_gap(part.s) for part in model.components])
+        return polish(problem, model, sweeps=REFINE_SWEEPS)
+
+
+def _before_the_gap(s: Floats) -> int:
+    """Return how many singular values there are before the largest ratio of one to the next.
+
+    >>> _before_the_gap(np.array([9.0, 7.0, 0.5, 0.4]))
+    2
+    """
+    return len(s) if len(s) < 2 else int(np.argmax(s[:-1] / s[1:])) + 1
 
 
 def watching(display: Display, callback: Callback | None, *, counting: bool = True) -> Callback:

@@ -78,6 +78,14 @@ class FoldedLowRank(Model):
                 out[first : first + CHUNK] += np.einsum("pr,pr->p", u[chunk[:, part.mode]], part.v[cols])
         return out
 
+    def truncated(self, ranks: Sequence[int]) -> FoldedLowRank:
+        """Return the model with only the first so many singular values of each component."""
+        parts = [
+            Component(part.mode, part.u[:, :rank], part.s[:rank], part.v[:, :rank])
+            for part, rank in zip(self.components, ranks, strict=True)
+        ]
+        return FoldedLowRank(self.shape, parts, self.weights)
+
     def restrict(self, indices: Sequence[Integers]) -> FoldedLowRank:
         """Return the model of the sub-tensor with these indices of each mode."""
         parts = []
