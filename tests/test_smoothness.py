@@ -79,7 +79,11 @@ def test_smooth_answers_keep_every_promise(tmp_path):
 
 @pytest.mark.parametrize(
     ("given_", "kind", "words"),
-    [("rows", ValueError, ["smooth", "'auto'", "'rows'"]), ([7], ValueError, ["smooth", "7"])],
+    [
+        ("rows", ValueError, ["smooth", "'auto'", "'rows'"]),
+        (3, ValueError, ["smooth", "'auto'", "3"]),
+        ([7], ValueError, ["smooth", "7"]),
+    ],
 )
 def test_bad_modes_get_one_sentence(given_, kind, words):
     refuses(kind, words, lambda: complete(picture()[1], smooth=given_, rng=0))

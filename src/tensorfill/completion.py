@@ -30,6 +30,7 @@ from .problem import Problem
 from .progress import Display
 from .rejection import is_robust, named_robust, rough_fit
 from .robust import EFFICIENT, Robust, without_outliers
+from .smoothness import smooth_modes
 
 
 def complete(
@@ -158,8 +159,10 @@ def complete(
     _check_refine(refine, lam, problem.loss)
     if not isinstance(centre, bool) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
-    if laplacian is not None and not isinstance(lam, str):
-        raise ValueError("laplacian needs lam='auto', which also chooses how strongly the graphs count; leave lam out.")
+    # Found out now rather than after the choice, which can take minutes.
+    smooth_modes(problem.observations, smooth)
+    if not isinstance(lam, str):
+        _refuse_beside_lam(laplacian=laplacian, smooth=smooth, holdout=holdout, splits=splits, centre=centre)
     graphs = checked_graphs(laplacian, problem.observations, random)
     _warn_of_empty_slices(problem.observations, graphs)
     with Display(progress) as display, threadpool_limits(1, user_api="blas"):
@@ -262,6 +265,22 @@ def _warn_of_empty_slices(observations: Observations, graphs: Mapping[int, Any])
                 f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{mode}: graph}}.",
                 stacklevel=3,
             )
+
+
+def _refuse_beside_lam(**given: Any) -> None:
+    """Raise an error where lambda is given beside what only has a meaning when it is chosen."""
+    without: dict[str, list[Any]] = {
+        "laplacian": [None],
+        "smooth": ["auto", None],
+        "holdout": ["auto"],
+        "splits": [1],
+        "centre": ["auto", False],
+    }
+    beside = [
+        name for name, value in given.items() if not any(value is each or value == each for each in without[name])
+    ]
+    if beside:
+        raise ValueError(f"{listed(beside)} needs lam='auto', which decides on held-out entries; leave lam out.")
 
 
 def _refuse_settings_beside(method: Method, given: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ neighbours agree. L may be nothing, and S may be left out: held-out entries deci
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,8 +89,8 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) 
     shape = observations.shape
     if asked is None:
         return {}
-    automatic = asked == "auto"
-    if isinstance(asked, str) and not automatic:
+    automatic = isinstance(asked, str) and asked == "auto"
+    if not automatic and (isinstance(asked, str) or not isinstance(asked, Iterable)):
         raise ValueError(
             f"smooth must be 'auto', None or the modes whose neighbours are alike, but {asked!r} was given."
         )

@@ -27,9 +27,6 @@ from .unfolding import Shape, around
 Operator = Callable[[Floats], Floats]
 """A symmetric matrix, known by its product with a block of columns."""
 
-EXPLICIT_UP_TO = 1.0
-"""The explicit form is the default where its curvature is at most so many times that of the resolvent form."""
-
 
 @dataclass(frozen=True, eq=False)
 class Roughness:
