@@ -1,45 +1,88 @@
-"""Independent work side by side."""
+"""Independent work side by side, in threads: compiled loops and BLAS let other threads run meanwhile."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, TypeVar
 
-import numba
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
+_here = threading.local()
+
+
+def thread_count() -> int:
+    """Return how many threads work may be shared among: all that the machine gives, or one within shared work."""
+    return 1 if getattr(_here, "at_work", False) else _cores()
+
 
 def side_by_side(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-    """Return the answers of tasks, which run in threads where there are several and the machine allows it.
+    """Return the answers of tasks; as many run at a time as there are threads, each as soon as one is free.
 
-    The compiled loops of a task then have one thread each, and BLAS has as many as the caller set; both would compete
-    for the same cores otherwise.
+    The calling thread does its part. A task that shares its own work finds all threads taken, and does it alone.
     """
-    if len(tasks) == 1 or (os.cpu_count() or 1) == 1 or not _loops_may_meet():
+    helpers = min(len(tasks), thread_count()) - 1
+    if helpers < 1:
         return tuple(task() for task in tasks)
-    from joblib import Parallel, delayed
+    answers: dict[int, T] = {}
+    waiting = deque(enumerate(tasks))
 
-    workers = min(len(tasks), os.cpu_count() or 1)
-    return tuple(Parallel(n_jobs=workers, prefer="threads")(delayed(_alone)(task) for task in tasks))
+    def work() -> None:
+        _here.at_work = True
+        try:
+            while waiting:
+                try:
+                    number, task = waiting.popleft()
+                except IndexError:  # another thread took the last one meanwhile
+                    break
+                answers[number] = task()
+        except BaseException:
+            waiting.clear()
+            raise
+        finally:
+            _here.at_work = False
+
+    helping = [_pool(os.getpid()).submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        # One that has not begun is not needed any more; the others are at their last task.
+        begun = [each for each in helping if not each.cancel()]
+        errors = [each.exception() for each in begun]
+    for error in errors:
+        if error is not None:
+            raise error
+    return tuple(answers[number] for number in range(len(tasks)))
 
 
-def _alone(task: Callable[[], T]) -> T:
-    """Run a task with one thread for its compiled loops, in this thread of Python only."""
-    numba.set_num_threads(1)
-    return task()
+def blas_threads(count: int) -> AbstractContextManager[Any]:
+    """Let BLAS have so many threads meanwhile."""
+    return _libraries().limit(limits=count, user_api="blas")  # type: ignore[no-any-return]
 
 
-@numba.njit(parallel=True, cache=True)
-def _touch() -> float:
-    total = 0.0
-    for number in numba.prange(2):
-        total += number
-    return total
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return what sets the threads of BLAS. To look for the libraries takes longer than many a small fit."""
+    import scipy.linalg  # noqa: F401  it brings a BLAS of its own, which must be there to be found
+
+    return ThreadpoolController()
 
 
-def _loops_may_meet() -> bool:
-    """Tell whether compiled loops of several threads may run at once; numba's simplest scheduler forbids it."""
-    _touch()
-    return bool(numba.threading_layer() != "workqueue")  # type: ignore[attr-defined]
+@cache
+def _cores() -> int:
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process, made once; a forked process has none of its parent's."""
+    return ThreadPoolExecutor(max(1, _cores() - 1), thread_name_prefix="tensorfill")

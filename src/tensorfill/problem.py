@@ -10,6 +10,9 @@ from .algebra.storage import DenseStorage, SparseStorage, Storage
 from .losses import Loss
 from .observations import Observations
 
+PIECE = 2**15
+"""Entries whose losses are added up at a time, so that what a loss makes on the way stays in the cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -49,7 +52,9 @@ class Problem:
 
     def value(self, seen: Floats) -> float:
         """Return the sum of the losses for a tensor with the values `seen` at the observed entries."""
-        return float(self.loss.value(seen, self.observations.values).sum())
+        values = self.observations.values
+        pieces = [slice(first, first + PIECE) for first in range(0, len(values), PIECE)]
+        return sum(float(self.loss.value(seen[piece], values[piece]).sum()) for piece in pieces)
 
     def gradient(self, seen: Floats) -> Floats:
         """Return the gradient of the losses at the observed entries, zero at all others (equation l_gradient)."""

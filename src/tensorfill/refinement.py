@@ -20,20 +20,21 @@ observed entries of that combination, so that each block is a problem of its own
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ._checks import real_number, whole_number
 from ._types import Floats, Integers
 from .algebra import tucker_kernels
-from .algebra.kernels import thread_count
 from .algebra.unfolding import smallest_index_type
 from .losses import Square
 from .models import FoldedLowRank, Tucker
 from .observations import Observations
+from .parallel import blas_threads, side_by_side, thread_count
 from .problem import Problem
 
 RIDGE = 1e-8
@@ -95,7 +96,7 @@ def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: fl
     start = Tucker.from_folded(model)
     if not any(model.ranks):
         return start
-    with threadpool_limits(1, user_api="blas"):
+    with blas_threads(1):
         squares = LeastSquares(problem.observations, start, free, ridge)
         for _ in range(sweeps):
             squares.fit_core()
@@ -167,8 +168,12 @@ class LeastSquares:
             # A copy of the normal matrix for each thread must not cost more than walking the entries.
             shares = _shares(first, last, most=(last - first) // block.size)
             grams, sums = (np.zeros((len(shares) - 1, each[-1])) for each in (gram_bounds, sum_bounds))
-            tucker_kernels.core_normal_equations(
-                self._coords, self._values, flat, starts, ranks, shares, gram_bounds, sum_bounds, grams, sums
+            given = self._coords, self._values, flat, starts, ranks
+            side_by_side(
+                [
+                    partial(tucker_kernels.core_normal_equations, *given, *share, gram_bounds, sum_bounds, gram, total)
+                    for share, gram, total in zip(itertools.pairwise(shares), grams, sums, strict=True)
+                ]
             )
             normal = _from_pairs(grams[:, : gram_bounds[1]].sum(axis=0).reshape(pairs), ranks.tolist())
             rhs = sums[:, : sum_bounds[1]].sum(axis=0)
@@ -187,10 +192,14 @@ class LeastSquares:
         core = np.ascontiguousarray(np.moveaxis(self._core, place + 1, -1)).reshape(len(self._core), -1)
         shares = _shares(0, len(self._values), most=len(self._values) // (size * rank))
         gram, rhs = np.zeros((len(shares) - 1, size, rank, rank)), np.zeros((len(shares) - 1, size, rank))
-        tucker_kernels.row_normal_equations(
-            np.ascontiguousarray(self._coords[:, place]), self._groups, np.ascontiguousarray(self._coords[:, others]),
-            self._values, core, flat, starts, ranks, shares, gram, rhs,
-        )  # fmt: skip
+        rows, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))
+        given = rows, self._groups, rest, self._values, core, flat, starts, ranks
+        side_by_side(
+            [
+                partial(tucker_kernels.row_normal_equations, *given, *share, gram[t], rhs[t])
+                for t, share in enumerate(itertools.pairwise(shares))
+            ]
+        )
         rows = _solved(_mirrored(gram.sum(axis=0)), rhs.sum(axis=0), factor, self._ridge)
         self._factors[place], change = np.linalg.qr(rows)
         self._core = np.ascontiguousarray(

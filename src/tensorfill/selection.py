@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from ._checks import generator, whole_number
 from .losses import Loss, make_loss
 from .observations import Observations, as_observations
+from .parallel import blas_threads
 from .penalties import Penalty
 from .records import Records
 
@@ -113,7 +113,7 @@ def path(
     observations = as_observations(data)
     made, values = prepare(make_loss(loss), observations.values)
     parts, _ = make_splits(observations.with_values(values), made, validation, holdout, splits, random)
-    with threadpool_limits(1, user_api="blas"):
+    with blas_threads(1):
         chooser = Chooser(Nort(lam=1.0, modes=modes, max_rank=max_rank), parts, make_family(penalty, theta), random)
         chooser.trace(q, None if points is None else whole_number(points, "points", at_least=1))
     return Path(chooser.points)

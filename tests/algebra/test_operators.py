@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import itertools
+from contextlib import ExitStack
 from unittest import mock
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tensorfill.algebra import kernels
-from tensorfill.algebra.operators import DenseUnfolding, SparsePattern, SparsePlusLowRank, add_dense
+from tensorfill.algebra import pattern
+from tensorfill.algebra.operators import DenseUnfolding, SparsePlusLowRank, add_dense
+from tensorfill.algebra.pattern import SparsePattern
 from tensorfill.algebra.unfolding import columns, unfold
 from tests.strategies import (
     ORDERS,
@@ -30,23 +31,15 @@ from tests.strategies import (
     weights,
 )
 
-MOST_THREADS = numba.config.NUMBA_NUM_THREADS
-THREADS = [1, pytest.param(MOST_THREADS, marks=pytest.mark.skipif(MOST_THREADS < 2, reason="one thread only"))]
+THREADS = [1, 2, 5]
 
 
-@contextmanager
 def threads(count):
-    before = numba.get_num_threads()
-    numba.set_num_threads(count)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
-
-
-def shared_among(count):
-    """Cut the work into `count` shares, which may be more than there are threads."""
-    return mock.patch.object(kernels, "thread_count", return_value=count)
+    """Share the work among `count` threads, however few the entries are; there may be fewer cores."""
+    stack = ExitStack()
+    stack.enter_context(mock.patch.object(pattern, "thread_count", return_value=count))
+    stack.enter_context(mock.patch.object(pattern, "SMALLEST_SHARE", 1))
+    return stack
 
 
 def pattern_of(coords, shape, modes=None):
@@ -77,7 +70,11 @@ def check_products(pattern, coords, shape, rng, block):
         expected = out + matrix.T @ a
         pattern.add_left(mode, values, a, out)
         close(out, expected)
-        close(pattern.right(mode, values, b), matrix @ b)
+        close(right(pattern, mode, values, b), matrix @ b)
+
+
+def right(pattern, mode, values, b):
+    return sum(part() for part in pattern.right_parts(mode, values, b))
 
 
 shapes_and_entries = shapes(max_entries=1000).flatmap(lambda shape: st.tuples(st.just(shape), observed(shape)))
@@ -128,35 +125,36 @@ class TestSparsePattern:
 
 
 class TestShares:
-    @settings(max_examples=25, deadline=None)
-    @given(drawn=shapes_and_entries, rng=generators, count=st.integers(2, 9))
-    def test_any_number_of_shares_gives_the_same(self, drawn, rng, count):
-        shape, coords = drawn
-        with shared_among(count):
-            pattern = pattern_of(coords, shape)
-        check_entries(pattern, coords, shape, rng)
-        check_products(pattern, coords, shape, rng, block=2)
-
     @settings(max_examples=40, deadline=None)
-    @given(drawn=shapes_and_entries, count=st.integers(1, 9))
-    @example(drawn=CORNERS[0], count=4)
-    @example(drawn=CORNERS[-1], count=5)
-    def test_no_two_threads_write_to_the_same_row_of_the_left_product(self, drawn, count):
+    @given(drawn=shapes_and_entries, count=st.integers(1, 9), cached=st.sampled_from([64, 200, 2**18]))
+    @example(drawn=CORNERS[0], count=4, cached=64)
+    @example(drawn=CORNERS[-1], count=5, cached=64)
+    def test_every_entry_is_walked_once_and_no_two_threads_write_to_the_same_column(self, drawn, count, cached):
         """A race would show only now and then, so look at the shares that the loop is given."""
         shape, coords = drawn
-        with shared_among(count):
-            pattern = pattern_of(coords, shape)
-        for mode in range(len(shape)):
-            with mock.patch.object(kernels, "add_left") as loop:
-                pattern.add_left(mode, np.zeros(0), np.zeros((0, 1)), np.zeros((0, 1)))
-            _, cols, _, _, tiles, _ = loop.call_args.args
-            assert tiles.shape[1] == count + 1
-            walked = [
-                np.concatenate([np.arange(row[t], row[t + 1]) for row in tiles]).astype(int) for t in range(count)
-            ]
+        with threads(count), mock.patch.multiple(pattern, CACHED_BYTES=cached, SHORTEST_RUN=1):
+            made = pattern_of(coords, shape)
+        for mode, shares in made.shares.items():
+            assert len(shares) <= count
+            walked = [np.concatenate([np.arange(*run) for run in share.runs]) for share in shares if len(share.runs)]
             assert sorted(np.concatenate(walked).tolist()) == list(range(len(coords)))
-            written = [set(cols[share].tolist()) for share in walked]
-            assert sum(map(len, written)) == len(set().union(*written))
+            assert shares[0].first == 0
+            assert shares[-1].last == columns(shape, mode)
+            for one, other in itertools.pairwise(shares):
+                assert one.last == other.first
+            for share in shares:
+                for run in share.runs:
+                    cols = made.cols[mode][slice(*run)]
+                    assert ((share.first <= cols) & (cols < share.last)).all()
+
+    @settings(max_examples=25, deadline=None)
+    @given(drawn=shapes_and_entries, rng=generators, count=st.integers(1, 4))
+    def test_blocks_of_any_size_give_the_same(self, drawn, rng, count):
+        shape, coords = drawn
+        with threads(count), mock.patch.multiple(pattern, CACHED_BYTES=128, SHORTEST_RUN=1):
+            made = pattern_of(coords, shape)
+        check_entries(made, coords, shape, rng)
+        check_products(made, coords, shape, rng, block=2)
 
     def test_some_modes_only(self):
         shape, rng = (6, 5, 4), np.random.default_rng(0)
@@ -167,7 +165,7 @@ class TestShares:
             for mode in chosen:
                 matrix = unfold(scatter(coords, values, shape), mode)
                 b = rng.standard_normal((matrix.shape[1], 2))
-                close(pattern.right(mode, values, b), matrix @ b)
+                close(right(pattern, mode, values, b), matrix @ b)
 
 
 @st.composite

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfill.algebra.operators import DenseUnfolding
-from tensorfill.algebra.svd import exact_svd, gram_svd, orthonormal, singular_values_of_sum, subspace_svd
-from tests.strategies import generators, ranks
+from tensorfill.algebra.svd import exact_svd, gram_svd, orthonormal, subspace_svd
+from tests.strategies import generators
 
 
 def parts_of(found):
@@ -181,80 +181,6 @@ def test_exact_svd(size):
     np.testing.assert_allclose(s, np.linalg.svd(matrix, compute_uv=False), atol=1e-12)
     assert_orthonormal(u, 1e-12)
     assert_orthonormal(v, 1e-12)
-
-
-def triplets(rng, rows, cols, rank, scale=1.0):
-    return basis(rng, rows, rank), scale * np.sort(rng.uniform(0.1, 2, rank))[::-1], basis(rng, cols, rank)
-
-
-def check_sum(first, second, weights):
-    """Compare with the dense decomposition, to 1e-7 of the largest singular value that goes in."""
-    dense = weights[0] * rebuilt(*first) + weights[1] * rebuilt(*second)
-    core = np.concatenate([weights[0] * first[1], weights[1] * second[1]])
-    values = singular_values_of_sum(first, second, weights)
-    exact = np.linalg.svd(dense, compute_uv=False)
-    count = max(len(values), len(exact))
-    tolerance = 1e-7 * np.abs(core).max(initial=0)
-    values, exact = (np.pad(part, (0, count - len(part))) for part in (values, exact))
-    np.testing.assert_allclose(values, exact, rtol=0, atol=tolerance)
-    assert np.all(np.diff(values) <= 0)
-
-
-factors = st.floats(-3, 3, allow_subnormal=False)
-
-
-class TestSingularValuesOfSum:
-    @settings(max_examples=80, deadline=None)
-    @given(rng=generators, rank1=ranks, rank2=ranks, size=st.sampled_from([(4, 5), (6, 40), (30, 8)]))
-    def test_momentum_weights(self, rng, rank1, rank2, size):
-        gamma = rng.uniform(0, 1)
-        first, second = triplets(rng, *size, rank1), triplets(rng, *size, rank2)
-        check_sum(first, second, (1 + gamma, -gamma))
-
-    @settings(max_examples=30, deadline=None)
-    @given(rng=generators, rank1=ranks, rank2=ranks, weights=st.tuples(factors, factors))
-    def test_any_weights(self, rng, rank1, rank2, weights):
-        check_sum(triplets(rng, 9, 12, rank1), triplets(rng, 9, 12, rank2, scale=1e-3), weights)
-
-    @pytest.mark.parametrize("weights", [(1.0, 1.0), (1.5, -0.5), (1.0, -1.0), (0.0, 1.0)])
-    @pytest.mark.parametrize("rank", [1, 3])
-    def test_identical_terms(self, rank, weights):
-        term = triplets(np.random.default_rng(rank), 10, 25, rank)
-        check_sum(term, term, weights)
-
-    @pytest.mark.parametrize("change", [1e-3, 1e-6, 1e-9, 1e-12])
-    def test_nearly_identical_terms(self, change):
-        rng = np.random.default_rng(0)
-        u, s, v = triplets(rng, 10, 25, 3)
-        other = (
-            np.linalg.qr(u + change * rng.standard_normal(u.shape))[0],
-            s,
-            np.linalg.qr(v + change * rng.standard_normal(v.shape))[0],
-        )
-        check_sum((u, s, v), other, (1.5, -0.5))
-
-    @pytest.mark.parametrize("weights", [(1.0, 1.0), (1.5, -0.5)])
-    def test_orthogonal_terms_keep_their_values(self, weights):
-        rng = np.random.default_rng(0)
-        u, v = basis(rng, 10, 5), basis(rng, 25, 5)
-        first = (u[:, :2], np.array([2.0, 1.0]), v[:, :2])
-        second = (u[:, 2:], np.array([3.0, 0.5, 0.25]), v[:, 2:])
-        check_sum(first, second, weights)
-        kept = np.abs(np.concatenate([weights[0] * first[1], weights[1] * second[1]]))
-        np.testing.assert_allclose(singular_values_of_sum(first, second, weights), np.sort(kept)[::-1], atol=1e-12)
-
-    def test_terms_that_share_only_one_side(self):
-        rng = np.random.default_rng(0)
-        u, s, v = triplets(rng, 10, 25, 3)
-        check_sum((u, s, v), (u, s, basis(rng, 25, 3)), (1.0, 1.0))
-
-    def test_more_triplets_than_rows(self):
-        rng = np.random.default_rng(0)
-        check_sum(triplets(rng, 3, 20, 3), triplets(rng, 3, 20, 3), (1.5, -0.5))
-
-    def test_two_terms_of_rank_zero(self):
-        rng = np.random.default_rng(0)
-        check_sum(triplets(rng, 4, 5, 0), triplets(rng, 4, 5, 0), (1.0, 1.0))
 
 
 @pytest.mark.parametrize("size", [(5, 40), (40, 5), (7, 7), (1, 9)])

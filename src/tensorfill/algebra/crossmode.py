@@ -11,12 +11,17 @@ in (or contracts with V). Nothing of the size of V is copied. Cost: (N_i + N_j) 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from .._types import Floats
+from ..parallel import side_by_side
 from .component import Component, WeightedComponent
 from .unfolding import Shape, around
+
+WORTH_SHARING = 2**16
+"""Numbers in a factor from which on threads share the inner products of a sum."""
 
 
 def left_product(component: Component, weight: float, shape: Shape, mode: int, a: Floats) -> Floats:
@@ -66,12 +71,9 @@ def inner_product_of_sums(
     first: Sequence[WeightedComponent], second: Sequence[WeightedComponent], shape: Shape
 ) -> float:
     """Return the inner product of two sums of components; that of a sum with itself costs half."""
-    known: dict[frozenset[int], float] = {}
-    total = 0.0
-    for a, x in first:
-        for b, y in second:
-            pair = frozenset((id(x), id(y)))
-            if pair not in known:
-                known[pair] = inner_product(x, y, shape)
-            total += a * b * known[pair]
-    return total
+    pairs = {frozenset((id(x), id(y))): (x, y) for _, x in first for _, y in second}
+    tasks = [partial(inner_product, x, y, shape) for x, y in pairs.values()]
+    large = max(x.v.size for _, x in first) >= WORTH_SHARING
+    answers = side_by_side(tasks) if large else [task() for task in tasks]
+    known = dict(zip(pairs, answers, strict=True))
+    return sum(a * b * known[frozenset((id(x), id(y)))] for a, x in first for b, y in second)

@@ -1,9 +1,8 @@
 """Compiled loops over the observed entries.
 
-The entries are sorted in C order, and every loop walks them in that order with one residual array, whatever the
-mode. Each takes its share of the work as `tiles`: thread t runs over the entries ``tiles[b, t]`` to
-``tiles[b, t + 1]`` of every row b, shares that never write to the same place. numba compiles a loop at its
-first call and keeps it on disk.
+The entries are sorted in C order, and every loop walks them with one residual array, whatever the mode. What it walks
+is given as `runs`: the entries ``runs[q, 0]`` to ``runs[q, 1]`` for each q. numba compiles a loop at its first call and
+keeps it on disk; while one runs, other threads of Python go on.
 """
 
 from __future__ import annotations
@@ -14,65 +13,42 @@ import numba
 from numpy.typing import NDArray
 
 
-def thread_count() -> int:
-    """Return how many threads the loops run on."""
-    return int(numba.get_num_threads())
-
-
-@numba.njit(parallel=True, fastmath=True, cache=True, nogil=True)
+@numba.njit(fastmath=True, cache=True, nogil=True)
 def add_entries(
     rows: NDArray[Any],
     cols: NDArray[Any],
     u: NDArray[Any],
     v: NDArray[Any],
-    tiles: NDArray[Any],
+    runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
     """Add ``(u v^T)[row, col]`` of every entry to `out`; Algorithm 1 of the paper for one mode."""
     rank = u.shape[1]
-    for t in numba.prange(tiles.shape[1] - 1):
-        for b in range(tiles.shape[0]):
-            for p in range(tiles[b, t], tiles[b, t + 1]):
-                i, c = rows[p], cols[p]
-                total = out[p]
-                for k in range(rank):
-                    total += u[i, k] * v[c, k]
-                out[p] = total
+    for q in range(runs.shape[0]):
+        for p in range(runs[q, 0], runs[q, 1]):
+            i, c = rows[p], cols[p]
+            total = out[p]
+            for k in range(rank):
+                total += u[i, k] * v[c, k]
+            out[p] = total
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True, nogil=True)
-def add_left(
-    rows: NDArray[Any],
-    cols: NDArray[Any],
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_products(
+    sources: NDArray[Any],
+    targets: NDArray[Any],
     values: NDArray[Any],
-    a: NDArray[Any],
-    tiles: NDArray[Any],
+    block: NDArray[Any],
+    runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Add ``S^T a`` to `out` for the sparse matrix S of the entries; no two threads share a column of S."""
-    block = a.shape[1]
-    for t in numba.prange(tiles.shape[1] - 1):
-        for b in range(tiles.shape[0]):
-            for p in range(tiles[b, t], tiles[b, t + 1]):
-                i, c, value = rows[p], cols[p], values[p]
-                for k in range(block):
-                    out[c, k] += value * a[i, k]
+    """Add ``value * block[source]`` of every entry to ``out[target]``.
 
-
-@numba.njit(parallel=True, fastmath=True, cache=True, nogil=True)
-def add_right(
-    rows: NDArray[Any],
-    cols: NDArray[Any],
-    values: NDArray[Any],
-    b: NDArray[Any],
-    tiles: NDArray[Any],
-    out: NDArray[Any],
-) -> None:
-    """Add ``S b`` to the sum of ``out[t]`` over the threads: rows are shared, so each thread has its own."""
-    block = b.shape[1]
-    for t in numba.prange(tiles.shape[1] - 1):
-        for q in range(tiles.shape[0]):
-            for p in range(tiles[q, t], tiles[q, t + 1]):
-                i, c, value = rows[p], cols[p], values[p]
-                for k in range(block):
-                    out[t, i, k] += value * b[c, k]
+    With the rows of an unfolding S as sources and its columns as targets this is ``S^T block``, the other way round
+    ``S block``.
+    """
+    for q in range(runs.shape[0]):
+        for p in range(runs[q, 0], runs[q, 1]):
+            i, c, value = sources[p], targets[p], values[p]
+            for k in range(block.shape[1]):
+                out[c, k] += value * block[i, k]

@@ -16,7 +16,8 @@ import numpy as np
 from .._types import Floats
 from .component import Component, WeightedComponent, side_by_side
 from .crossmode import inner_product_of_sums
-from .operators import DenseUnfolding, SparsePattern, SparsePlusLowRank, add_dense
+from .operators import DenseUnfolding, SparsePlusLowRank, add_dense
+from .pattern import SparsePattern
 from .roughness import Roughness
 from .svd import Unfolding
 

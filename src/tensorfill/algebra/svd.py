@@ -124,31 +124,3 @@ def gram_svd(matrix: Floats) -> Decomposition:
     if rows <= cols:
         return Decomposition(u[:, keep], s, v, np.eye(v.shape[1], dtype=v.dtype)[:, keep] / s)
     return Decomposition(u[:, keep] / s, s, v, np.eye(v.shape[1], dtype=v.dtype)[:, keep])
-
-
-def singular_values_of_sum(
-    first: tuple[Floats, Floats, Floats], second: tuple[Floats, Floats, Floats], weights: tuple[float, float]
-) -> Floats:
-    """Return the singular values of ``weights[0] * u1 diag(s1) v1^T + weights[1] * u2 diag(s2) v2^T``.
-
-    Both terms have orthonormal factors. The sum is ``[u1 u2] C [v1 v2]^T`` with a diagonal core C, and only the
-    small Gram matrices of the stacked factors are formed.
-    """
-    (u1, s1, v1), (u2, s2, v2) = first, second
-    core = np.concatenate([weights[0] * s1, weights[1] * s2])
-    left, right = _stacked_root(u1, u2), _stacked_root(v1, v2)
-    values: Floats = scipy.linalg.svdvals((left * core) @ right.T, check_finite=False)
-    return values
-
-
-def _stacked_root(first: Floats, second: Floats) -> Floats:
-    """Return R with ``R^T R`` the Gram matrix of two orthonormal blocks side by side.
-
-    With C the cosines between the blocks, R = [[1, C], [0, S]] and S^T S = 1 - C^T C, the sines.
-    """
-    cosines = first.T @ second
-    eigenvalues, vectors = scipy.linalg.eigh(np.eye(cosines.shape[1]) - cosines.T @ cosines, check_finite=False)
-    sines = np.sqrt(np.maximum(eigenvalues, 0))[:, None] * vectors.T
-    top = np.hstack([np.eye(len(cosines)), cosines])
-    bottom = np.hstack([np.zeros((len(sines), len(cosines))), sines])
-    return np.vstack([top, bottom])

@@ -9,9 +9,8 @@ which costs r^2 an entry, (r^2)^2 a fibre and (r^3)^2 a slice, where adding up t
 an entry. Each a a^T is symmetric, so the sum is symmetric in the indices of each mode alone and only the
 h = r (r + 1) / 2 pairs (k, m) with m <= k are kept of each.
 
-The factors come as one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. Thread t runs
-over the entries ``shares[t]`` to ``shares[t + 1]`` and adds to ``gram[t]`` and ``rhs[t]``, so that no two write to
-the same place.
+The factors come as one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. A loop runs
+over the entries `first` to `last`; several threads that share the entries each add to arrays of their own.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def first_change(coords: NDArray[Any], p: int) -> int:
     """Return the first mode in which entry p differs from the one before, or their number if none does."""
     for mode in range(coords.shape[1]):
@@ -32,7 +31,7 @@ def first_change(coords: NDArray[Any], p: int) -> int:
     return int(coords.shape[1])
 
 
-@numba.njit(fastmath=True, cache=True)
+@numba.njit(fastmath=True, cache=True, nogil=True)
 def add_outer(
     a: NDArray[Any], gram: NDArray[Any], rhs: NDArray[Any], gram_out: NDArray[Any], rhs_out: NDArray[Any]
 ) -> None:
@@ -50,47 +49,47 @@ def add_outer(
     rhs[:] = 0
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@numba.njit(fastmath=True, cache=True, nogil=True)
 def core_normal_equations(
     coords: NDArray[Any],
     values: NDArray[Any],
     flat: NDArray[Any],
     starts: NDArray[Any],
     ranks: NDArray[Any],
-    shares: NDArray[Any],
+    first: int,
+    last: int,
     gram_bounds: NDArray[Any],
     sum_bounds: NDArray[Any],
-    grams: NDArray[Any],
-    sums: NDArray[Any],
+    gram: NDArray[Any],
+    total: NDArray[Any],
 ) -> None:
     """Add ``sum_p x_p x_p^T`` and ``sum_p o_p x_p``, where ``x_p = kron(a_1[i_1], a_2[i_2], ..)`` for entry p.
 
-    The first h_1 * h_2 * .. places of ``grams[t]``, the pairs of mode 1 running slowest, and the first r_1 * r_2 * ..
-    of ``sums[t]`` have the answer. The others are room for the sums over the modes l, l + 1, .., which start at
+    The first h_1 * h_2 * .. places of `gram`, the pairs of mode 1 running slowest, and the first r_1 * r_2 * ..
+    of `total` have the answer. The others are room for the sums over the modes l, l + 1, .., which start at
     ``gram_bounds[l]`` and ``sum_bounds[l]``.
     """
-    last = len(ranks) - 1
-    rank = ranks[last]
-    for t in numba.prange(len(shares) - 1):
-        # Level l holds the sums over the modes l, l + 1, .. of the entries that share their first l coordinates.
-        inner_gram, inner_sum = grams[t, gram_bounds[last] :], sums[t, sum_bounds[last] :]
-        for p in range(shares[t], shares[t + 1]):
-            start = starts[last] + coords[p, last] * rank
-            place = 0
-            for k in range(rank):
-                inner_sum[k] += values[p] * flat[start + k]
-                for m in range(k + 1):
-                    inner_gram[place + m] += flat[start + k] * flat[start + m]
-                place += k + 1
-            done = 0 if p + 1 == shares[t + 1] else first_change(coords, p + 1)
-            for level in range(last, done, -1):
-                start = starts[level - 1] + coords[p, level - 1] * ranks[level - 1]
-                a = flat[start : start + ranks[level - 1]]
-                g, h = gram_bounds[level - 1 : level + 2], sum_bounds[level - 1 : level + 2]
-                add_outer(a, grams[t, g[1] : g[2]], sums[t, h[1] : h[2]], grams[t, g[0] : g[1]], sums[t, h[0] : h[1]])
+    lowest = len(ranks) - 1
+    rank = ranks[lowest]
+    # Level l holds the sums over the modes l, l + 1, .. of the entries that share their first l coordinates.
+    inner_gram, inner_sum = gram[gram_bounds[lowest] :], total[sum_bounds[lowest] :]
+    for p in range(first, last):
+        start = starts[lowest] + coords[p, lowest] * rank
+        place = 0
+        for k in range(rank):
+            inner_sum[k] += values[p] * flat[start + k]
+            for m in range(k + 1):
+                inner_gram[place + m] += flat[start + k] * flat[start + m]
+            place += k + 1
+        done = 0 if p + 1 == last else first_change(coords, p + 1)
+        for level in range(lowest, done, -1):
+            start = starts[level - 1] + coords[p, level - 1] * ranks[level - 1]
+            a = flat[start : start + ranks[level - 1]]
+            g, h = gram_bounds[level - 1 : level + 2], sum_bounds[level - 1 : level + 2]
+            add_outer(a, gram[g[1] : g[2]], total[h[1] : h[2]], gram[g[0] : g[1]], total[h[0] : h[1]])
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@numba.njit(fastmath=True, cache=True, nogil=True)
 def row_normal_equations(
     rows: NDArray[Any],
     groups: NDArray[Any],
@@ -100,39 +99,39 @@ def row_normal_equations(
     flat: NDArray[Any],
     starts: NDArray[Any],
     ranks: NDArray[Any],
-    shares: NDArray[Any],
+    first: int,
+    last: int,
     gram: NDArray[Any],
     rhs: NDArray[Any],
 ) -> None:
-    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to ``gram[t, i]`` and ``rhs[t, i]``, i being its row.
+    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to ``gram[i]`` and ``rhs[i]``, i being its row.
 
     The feature w_p is block ``groups[p]`` of the core, contracted with the row of each other factor. `core` has shape
     (groups, numbers of a block), its mode d last; `coords`, `starts` and `ranks` are those of the other modes. Only
     the lower triangles of `gram` are filled.
     """
-    order, rank, block = len(ranks), rhs.shape[2], core.shape[1]
-    for t in numba.prange(len(shares) - 1):
-        # Part l, of which the places start at bounds[l], is the block contracted with the first l of the other modes.
-        bounds = np.zeros(order + 2, dtype=np.int64)
-        bounds[1] = block
-        for mode in range(order):
-            bounds[mode + 2] = bounds[mode + 1] + (bounds[mode + 1] - bounds[mode]) // ranks[mode]
-        parts = np.zeros(bounds[order + 1])
-        w = parts[bounds[order] :]
-        for p in range(shares[t], shares[t + 1]):
-            fresh = p == shares[t] or groups[p] != groups[p - 1]
-            if fresh:
-                parts[:block] = core[groups[p]]
-            for mode in range(0 if fresh else first_change(coords, p), order):
-                before, after, size = bounds[mode], bounds[mode + 1], bounds[mode + 2] - bounds[mode + 1]
-                start = starts[mode] + coords[p, mode] * ranks[mode]
+    order, rank, block = len(ranks), rhs.shape[1], core.shape[1]
+    # Part l, of which the places start at bounds[l], is the block contracted with the first l of the other modes.
+    bounds = np.zeros(order + 2, dtype=np.int64)
+    bounds[1] = block
+    for mode in range(order):
+        bounds[mode + 2] = bounds[mode + 1] + (bounds[mode + 1] - bounds[mode]) // ranks[mode]
+    parts = np.zeros(bounds[order + 1])
+    w = parts[bounds[order] :]
+    for p in range(first, last):
+        fresh = p == first or groups[p] != groups[p - 1]
+        if fresh:
+            parts[:block] = core[groups[p]]
+        for mode in range(0 if fresh else first_change(coords, p), order):
+            before, after, size = bounds[mode], bounds[mode + 1], bounds[mode + 2] - bounds[mode + 1]
+            start = starts[mode] + coords[p, mode] * ranks[mode]
+            for x in range(size):
+                parts[after + x] = flat[start] * parts[before + x]
+            for k in range(1, ranks[mode]):
                 for x in range(size):
-                    parts[after + x] = flat[start] * parts[before + x]
-                for k in range(1, ranks[mode]):
-                    for x in range(size):
-                        parts[after + x] += flat[start + k] * parts[before + k * size + x]
-            i = rows[p]
-            for k in range(rank):
-                rhs[t, i, k] += values[p] * w[k]
-                for m in range(k + 1):
-                    gram[t, i, k, m] += w[k] * w[m]
+                    parts[after + x] += flat[start + k] * parts[before + k * size + x]
+        i = rows[p]
+        for k in range(rank):
+            rhs[i, k] += values[p] * w[k]
+            for m in range(k + 1):
+                gram[i, k, m] += w[k] * w[m]

@@ -10,12 +10,12 @@ from enum import Enum
 from typing import Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from .._checks import real_number, whole_number
 from ..losses import error
 from ..models.base import Model
 from ..observations import Observations
+from ..parallel import blas_threads
 from ..problem import Problem
 from ..records import Records
 
@@ -195,7 +195,7 @@ class Method(ABC):
         records = [record(0)]
         status, small_changes = Status.MAX_ITER, 0
         try:
-            with threadpool_limits(self.blas_threads, user_api="blas"):
+            with blas_threads(self.blas_threads):
                 for iteration in range(1, self.max_iter + 1):
                     before = solver.progress().merit
                     solver.step()

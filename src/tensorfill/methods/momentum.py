@@ -15,7 +15,7 @@ class Momentum(Protocol):
         """How far to extrapolate now."""
 
     def update(self, accepted: bool) -> None:
-        """Take note of whether the extrapolation was accepted."""
+        """Take note of whether the extrapolation was accepted; where it was not, a step without one was made."""
 
 
 class RestartMomentum:
@@ -30,8 +30,8 @@ class RestartMomentum:
         return (self._steps - 1) / (self._steps + 2)
 
     def update(self, accepted: bool) -> None:
-        """Go on, or start over; the first step has nothing to refuse."""
-        self._steps = self._steps + 1 if accepted or self._steps == 1 else 1
+        """Go on, or start over from the step that was made without extrapolation."""
+        self._steps = self._steps + 1 if accepted else 2
 
 
 class AdaptiveMomentum:
