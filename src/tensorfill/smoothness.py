@@ -3,10 +3,11 @@
 Low rank is the wrong belief about most photographs, and smoothness alone about most facades. The answer is therefore a
 sum of both: a low-rank part L, and a smooth field through what it leaves of the observed entries,
 
-    X = L + S,    S = argmin 1/2 sum over observed p of (S_p + L_p - O_p)^2 + mu sum_m c_m Tr(Y_m^T G_m Y_m),
+    X = L + S,    S = argmin 1/2 sum over observed p of (S_p + L_p - O_p)^2 + 1/2 <S, K S>,
 
-with Y_m = unfold_m S, G_m the Laplacian of the chain along the smooth mode m, and c_m the larger the more its
-neighbours agree. L may be nothing, and S may be left out: held-out entries decide, and choose mu.
+with K a power of the weighted sum of the Laplacians of the chains along the smooth modes (see
+`tensorfill.algebra.field`), where a mode weighs the more the more its neighbours agree. L may be nothing, and S may be
+left out: held-out entries decide, and choose how stiff S is.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ALIKE = 0.5
 """Neighbours are alike where their squared difference is less than this share of that of entries far apart."""
 
 STIFFNESSES = (10.0, 1.0, 0.1, 0.01, 0.001)
-"""What is tried for 2 mu, from stiff to soft, until it has worsened."""
+"""What is tried, from stiff to soft, until it has worsened."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Smoothing:
     weights
         The c_m of each smooth mode.
     stiffness
-        2 mu.
+        How much roughness counts beside the observed entries.
     low_rank
         Whether the field is added to a low-rank part, or is all there is.
     """
@@ -58,15 +59,20 @@ class Smoothing:
     stiffness: float
     low_rank: bool
 
-    def added_to(self, model: Model, observations: Observations) -> Dense:
-        """Return the model, or nothing of it, with the smooth field through what it leaves of the observed entries."""
+    def added_to(self, model: Model, observations: Observations, near: Dense | None = None) -> Dense:
+        """Return the model, or nothing of it, with the smooth field through what it leaves of the observed entries.
+
+        An answer with another stiffness, `near`, saves iterations.
+        """
         base = model.to_dense(max_bytes=math.inf) if self.low_rank else np.zeros(model.shape, dtype=model.dtype)
         seen = np.zeros(base.size, dtype=bool)
         seen[observations.positions] = True
         left = np.zeros(base.size, dtype=base.dtype)
         left[observations.positions] = observations.values - base.ravel()[observations.positions]
-        stiffness = {mode: self.stiffness * weight for mode, weight in self.weights.items()}
-        field = smooth_field(left.reshape(base.shape), seen.reshape(base.shape), stiffness)
+        start = None if near is None else near.to_dense(max_bytes=math.inf) - base
+        field = smooth_field(
+            left.reshape(base.shape), seen.reshape(base.shape), self.weights, self.stiffness, start=start
+        )
         return Dense(base + field, model.ranks if self.low_rank else (0,) * len(model.ranks))
 
 
@@ -143,11 +149,12 @@ def choose_smoothing(
     best: tuple[Smoothing, list[Dense], Floats] | None = None
     for low_rank in (True, False) if weights else ():
         scores: list[float] = []
+        answers: list[Dense] | list[None] = [None] * len(models)
         for stiffness in STIFFNESSES:
             smoothing = Smoothing(weights, stiffness, low_rank)
             answers = [
-                smoothing.added_to(model, split.problem.observations)
-                for model, split in zip(models, splits, strict=True)
+                smoothing.added_to(model, split.problem.observations, near)
+                for model, split, near in zip(models, splits, answers, strict=True)
             ]
             losses = losses_of(splits, answers)
             scores.append(float(losses.mean()))
