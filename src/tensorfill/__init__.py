@@ -37,13 +37,16 @@ _MODULES = (
     "datasets",
     "diagnostics",
     "graphs",
+    "io",
     "knowledge",
+    "labels",
     "losses",
     "metrics",
     "penalties",
     "plots",
     "robust",
     "selection",
+    "xarray",
 )
 
 __all__ = ["Fit", "Nort", "Observations", "SmoothedNort", "Status", "__version__", "complete", "load"]

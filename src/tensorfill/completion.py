@@ -10,40 +10,44 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
-from threadpoolctl import threadpool_limits
+from numpy.typing import DTypeLike
 
 from ._checks import choice, generator, listed
+from .adapters.registry import take_in
 from .automatic import Automatic, Outcome, fit_as_given, fit_from_above
 from .families import SCALED_BY_CUT, is_auto, make_family
 from .fit import Fit
 from .holdout import make_splits
+from .labels import Labels, by_number
 from .laplacians import checked_graphs, reduce
 from .losses import Loss, Square, make_loss, prepare
 from .methods.base import Callback, Method
 from .methods.nort import Nort, per_mode
 from .methods.registry import METHODS, method_class
 from .models import Model
-from .observations import Observations, as_observations
+from .observations import Observations
+from .parallel import blas_threads
 from .penalties import Penalty, make_penalty
 from .problem import Problem
 from .progress import Display
-from .rejection import is_robust, named_robust, rough_fit
-from .robust import EFFICIENT, Robust, without_outliers
+from .rejection import is_robust, named_robust, rough_fit, without_corrupt
+from .robust import EFFICIENT, Robust
 from .smoothness import smooth_modes
 
 
 def complete(
-    data: ArrayLike | Observations,
+    data: Any,
     *,
+    missing: str | None = None,
+    value: str | None = None,
     method: str | Method = "nort",
     loss: str | Loss | Robust = "square",
     penalty: str | Penalty = "lsp",
     lam: float | Sequence[float] | str = "auto",
     theta: float | Sequence[float] | str = "auto",
-    modes: Sequence[int] | None = None,
-    laplacian: Mapping[int, Any] | None = None,
-    smooth: Sequence[int] | str | None = "auto",
+    modes: Sequence[int | str] | None = None,
+    laplacian: Mapping[Any, Any] | None = None,
+    smooth: Sequence[int | str] | str | None = "auto",
     max_rank: int | Sequence[int] | None = None,
     tau: float | None = None,
     momentum: bool | str = True,
@@ -67,7 +71,16 @@ def complete(
     Parameters
     ----------
     data
-        An array in which NaN is missing, a masked array, or `Observations`.
+        An array in which NaN is missing, a masked array or `Observations`; a `DataArray` or `Dataset` of xarray, whose
+        variables then are a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry, a
+        column for the values and the others for the labels of the modes; a sparse array of scipy or of the package
+        sparse. Labels come back on the answer, and wherever a mode is asked for its name will do.
+    missing
+        ``"nan"``: NaN is missing, which is the default; ``"zero"``: zeros are missing too; ``"absent"``: what a sparse
+        array does not store is missing, and stored zeros were observed. For sparse arrays that read as 0 where
+        nothing is stored it must be said.
+    value
+        The column of a table that has the values; by default the last.
     method
         The name of a method, or a method object, which then brings all its settings with it.
     loss
@@ -84,11 +97,11 @@ def complete(
     theta
         The parameter of the penalty: one number, one for each regularised mode, or ``"auto"``.
     modes
-        The modes to regularise; by default all but the very small ones.
+        The modes to regularise, by number or name; by default all but the very small ones.
     laplacian
-        Graphs by mode, as in ``{0: graphs.haversine(latlon)}``: a Laplacian, or a kernel of `tensorfill.graphs` whose
-        width is then chosen on held-out slices. They fill slices without any observed entry, and how alike neighbours
-        are to be is chosen on held-out entries. It needs ``lam="auto"``.
+        Graphs by mode, as in ``{0: graphs.haversine(latlon)}`` or ``{"station": ...}``: a Laplacian, or a kernel of
+        `tensorfill.graphs` whose width is then chosen on held-out slices. They fill slices without any observed entry,
+        and how alike neighbours are to be is chosen on held-out entries. It needs ``lam="auto"``.
     smooth
         The modes whose neighbours are alike, such as the rows and columns of a photograph: a smooth field through what
         low rank leaves of the observed entries is added there. ``"auto"`` considers the modes where neighbouring
@@ -150,22 +163,25 @@ def complete(
     given = locals()
     random = generator(rng)
     limits = _checked_bounds(bounds)
-    everything = as_observations(data).astype(dtype)
+    taken = take_in(data, missing=missing, value=value)
+    # Below, modes are numbers.
+    named = by_number(taken.labels, modes=modes, laplacian=laplacian, smooth=smooth, holdout=holdout)
+    everything = taken.observations.astype(dtype)
     first = start.model if isinstance(start, Fit) else start
     if is_robust(loss):
-        problem, first = _problem_with_outliers(everything, loss, lam, first, modes, max_rank, random)
+        problem, first = _problem_with_outliers(everything, loss, lam, first, named.modes, max_rank, random)
     else:
         problem = _problem(everything, loss)  # type: ignore[arg-type]
     _check_refine(refine, lam, problem.loss)
     if not isinstance(centre, bool) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
     # Found out now rather than after the choice, which can take minutes.
-    smooth_modes(problem.observations, smooth)
+    smooth_modes(problem.observations, named.smooth)
     if not isinstance(lam, str):
         _refuse_beside_lam(laplacian=laplacian, smooth=smooth, holdout=holdout, splits=splits, centre=centre)
-    graphs = checked_graphs(laplacian, problem.observations, random)
-    _warn_of_empty_slices(problem.observations, graphs)
-    with Display(progress) as display, threadpool_limits(1, user_api="blas"):
+    graphs = checked_graphs(named.laplacian, problem.observations, random)
+    _warn_of_empty_slices(problem.observations, graphs, taken.labels)
+    with Display(progress) as display, blas_threads(1):
         if isinstance(method, Method):
             _refuse_settings_beside(method, given)
             outcome = fit_as_given(method, problem, first, random, display, callback)
@@ -173,7 +189,7 @@ def complete(
             method_class(method)
             settings = Nort(
                 lam=1.0 if isinstance(lam, str) else lam,
-                modes=modes,
+                modes=named.modes,
                 max_rank=max_rank,
                 tau=tau,
                 momentum=momentum,
@@ -186,11 +202,11 @@ def complete(
                     raise ValueError("start needs lam to be given, as in lam=fit.lam; lam='auto' begins at zero.")
                 family = make_family(penalty, theta)
                 observations = problem.observations
-                parts, how = make_splits(observations, problem.loss, validation, holdout, splits, random, graphs)
+                parts, how = make_splits(observations, problem.loss, validation, named.holdout, splits, random, graphs)
                 reduced = reduce(observations, graphs) if graphs else None
                 task = problem if reduced is None else Problem(reduced.observations, problem.loss)
                 outcome = Automatic(
-                    settings, task, reduced, parts, family, how, centre, refine, smooth, random, display, callback
+                    settings, task, reduced, parts, family, how, centre, refine, named.smooth, random, display, callback
                 ).run()  # fmt: skip
             else:
                 settings = replace(settings, penalty=_penalties(penalty, theta, settings, problem))
@@ -208,6 +224,8 @@ def complete(
         residuals=outcome.residuals,
         bounds=limits,
         observations=everything if is_robust(loss) else problem.observations,
+        labels=taken.labels,
+        restore=taken.restore,
     )
 
 
@@ -235,8 +253,7 @@ def _problem_with_outliers(
     """
     rough = rough_fit(Problem(observations, Square()), modes=modes, max_rank=max_rank, rng=rng)
     if is_auto(lam, "lam"):
-        kept = observations if rough.model is None else without_outliers(observations, rough.model)
-        return Problem(kept, Square()), start
+        return Problem(without_corrupt(observations, rough, rng), Square()), start
     robust = named_robust(loss, rough.noise).cut_at(EFFICIENT * rough.noise)
     return Problem(observations, robust), rough.model if start is None else start
 
@@ -253,16 +270,17 @@ def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] |
     return low, high
 
 
-def _warn_of_empty_slices(observations: Observations, graphs: Mapping[int, Any]) -> None:
+def _warn_of_empty_slices(observations: Observations, graphs: Mapping[int, Any], labels: Labels) -> None:
     """Warn of slices without any observed entry, of which low rank says nothing, along the modes without a graph."""
     for mode, size in enumerate(observations.shape):
         if mode in graphs:
             continue
         empty = size - len(np.unique(observations.coords[:, mode]))
         if empty:
+            called = repr(labels.called(mode))
             warnings.warn(
-                f"{empty:,} of the {size:,} slices of mode {mode} have no observed entry; "
-                f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{mode}: graph}}.",
+                f"{empty:,} of the {size:,} slices of mode {called} have no observed entry; "
+                f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{called}: graph}}.",
                 stacklevel=3,
             )
 

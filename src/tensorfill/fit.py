@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from ._checks import real_number
 from ._types import Floats, Integers
+from .adapters.registry import answered_table, is_table
+from .labels import Labels
 from .losses import LOSSES, Logistic
 from .methods.base import History, Status
 from .models import Model
@@ -20,6 +22,9 @@ from .models.base import DENSE_LIMIT
 from .observations import Observations
 from .robust import outliers
 from .selection import Path
+
+_NO_LABELS = Labels((), ())
+"""Stands for the plain labels of a tensor whose order is not known yet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,10 @@ class Fit:
         Predictions are clipped to these.
     observations
         The data, where it is at hand; a fit that was read from a file comes without.
+    labels
+        The names of the modes and of their indices; those of data without any are plain.
+    restore
+        Turns an array of the tensor's shape into the kind of object that the data was; None leaves it as it is.
     """
 
     model: Model
@@ -54,6 +63,12 @@ class Fit:
     residuals: Floats | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
     observations: Observations | None = field(default=None, repr=False)
+    labels: Labels = field(default=_NO_LABELS, repr=False)
+    restore: Callable[[Floats], Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.labels is _NO_LABELS:
+            object.__setattr__(self, "labels", Labels.plain(len(self.shape)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,13 +112,16 @@ class Fit:
     def predict(self, coords: ArrayLike) -> Floats: ...
     @overload
     def predict(self, coords: ArrayLike, *, interval: float) -> tuple[Floats, Floats, Floats]: ...
-    def predict(self, coords: ArrayLike, *, interval: float | None = None) -> Floats | tuple[Floats, Floats, Floats]:
+    @overload
+    def predict(self, coords: Any, *, interval: float | None = None) -> Any: ...
+    def predict(self, coords: Any, *, interval: float | None = None) -> Any:
         """Return the entries at `coords`; nothing dense is built.
 
         Parameters
         ----------
         coords
-            Whole numbers of shape (n, ndim).
+            Whole numbers of shape (n, ndim); or a table of pandas or polars with a column of labels for each mode,
+            named as the mode is, in any order.
         interval
             Also return the ends of intervals that hold this share of the true entries, observed as the data was.
             They are split-conformal: their half width is that quantile of the held-out residuals. The share
@@ -114,7 +132,11 @@ class Fit:
         Returns
         -------
         values, or (values, low, high)
+            For a table, that table with these as further columns, which are named ``y``, ``y_low`` and ``y_high``
+            where ``y`` was the column of values, and ``value`` where it had no name.
         """
+        if is_table(coords):
+            return answered_table(coords, self.labels, lambda numbers: self.predict(numbers, interval=interval))
         values = self.model.predict(coords)
         if interval is None:
             return self._bounded(values)
@@ -122,7 +144,7 @@ class Fit:
         half = self._half_width(real_number(interval, "interval", above=0, below=1))
         return self._bounded(values), self._bounded(values - half), self._bounded(values + half)
 
-    def predict_proba(self, coords: ArrayLike) -> Floats:
+    def predict_proba(self, coords: Any) -> Any:
         """Return the probability of +1 (or 1, or True) at `coords`, for a fit with ``loss="logistic"``.
 
         It is 1 / (1 + exp(-x)) of the score x that `predict` returns. Where negatives were sampled it is the
@@ -131,7 +153,7 @@ class Fit:
         Parameters
         ----------
         coords
-            Whole numbers of shape (n, ndim).
+            What `predict` takes.
 
         Examples
         --------
@@ -149,7 +171,7 @@ class Fit:
             )
         return self.predict_mean(coords)
 
-    def predict_mean(self, coords: ArrayLike) -> Floats:
+    def predict_mean(self, coords: Any) -> Any:
         """Return the observation to be expected at `coords`: what `predict` returns, on the scale of the data.
 
         For ``loss="logistic"`` it is the probability of +1, for ``loss="poisson"`` the expected count, and for losses
@@ -159,8 +181,10 @@ class Fit:
         Parameters
         ----------
         coords
-            Whole numbers of shape (n, ndim).
+            What `predict` takes.
         """
+        if is_table(coords):
+            return answered_table(coords, self.labels, self.predict_mean)
         mean = self._mean
         values = self.predict(coords)
         return values if mean is None else mean(values)
@@ -216,11 +240,11 @@ class Fit:
         Examples
         --------
         >>> import numpy as np, tensorfill
-        >>> noise = np.random.default_rng(0).normal(0, 0.1, (12, 10))
-        >>> table = np.outer(np.arange(1.0, 13.0), np.arange(1.0, 11.0)) + noise
+        >>> noise = np.random.default_rng(0).normal(0, 1, (30, 20))
+        >>> table = np.outer(np.arange(1.0, 31.0), np.arange(1.0, 21.0)) + noise
         >>> table[2, 3] = 500.0
         >>> coords, amounts = tensorfill.complete(table, loss="l1", rng=0).outliers()
-        >>> coords.tolist(), amounts.round().tolist()
+        >>> coords[amounts > 100].tolist(), amounts[amounts > 100].round().tolist()
         ([[2, 3]], [488.0])
         """
         if self.observations is None:
@@ -231,20 +255,40 @@ class Fit:
         """Return a slice, fibre or sub-tensor as a dense array; indexed as an array is."""
         return self._bounded(self.model[key])
 
-    def to_dense(self, *, max_bytes: float = DENSE_LIMIT) -> Floats:
-        """Return the model's value of every entry, observed or not.
+    def at(self, **labels: Any) -> Any:
+        """Return the entry with these labels, one for each mode by its name, or the array of all that have them.
 
-        An array of more than `max_bytes` is refused.
+        Examples
+        --------
+        >>> import numpy as np, tensorfill
+        >>> from tensorfill.labels import Labelled, Labels
+        >>> table = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
+        >>> labels = Labels(("station", "month"), (np.array(list("ABCDEFGH")), np.arange(1, 7)))
+        >>> fit = tensorfill.complete(Labelled(tensorfill.Observations.from_dense(table), labels), rng=0)
+        >>> round(float(fit.at(station="C", month=4))), fit.at(station="C").shape
+        (12, (6,))
         """
-        return self._bounded(self.model.to_dense(max_bytes=max_bytes))
+        key: list[Any] = [slice(None)] * len(self.shape)
+        for name, label in labels.items():
+            key[self.labels.mode(name)] = int(self.labels.positions(name, [label])[0])
+        return self[tuple(key)]
 
-    def filled(self, *, max_bytes: float = DENSE_LIMIT) -> Floats:
-        """Return the data as it was given, with only the missing entries filled in."""
+    def to_dense(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
+        """Return the model's value of every entry, observed or not, as the kind of object that the data was.
+
+        Data of xarray comes back with its dimensions and coordinates, and a table as one with all combinations of its
+        keys; everything else comes back as an array, which ``fit[...]`` is in any case. More than `max_bytes` for the
+        numbers alone is refused.
+        """
+        return self._restored(self._dense(max_bytes))
+
+    def filled(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
+        """Return the data with only the missing entries filled in, as the kind of object that it was."""
         if self.observations is None:
             raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
-        dense = self.to_dense(max_bytes=max_bytes)
+        dense = self._dense(max_bytes)
         dense.reshape(-1)[self.observations.positions] = self.observations.values
-        return dense
+        return self._restored(dense)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `tensorfill.load` reads; the data itself is not in it."""
@@ -258,6 +302,12 @@ class Fit:
             f"Fit(shape={self.shape}, ranks={self.ranks}, lam=({chosen}), "
             f"{self.history[-1].iteration} iterations: {self.status})"
         )
+
+    def _dense(self, max_bytes: float) -> Floats:
+        return self._bounded(self.model.to_dense(max_bytes=max_bytes))
+
+    def _restored(self, dense: Floats) -> Any:
+        return dense if self.restore is None else self.restore(dense)
 
     def _bounded(self, values: Floats) -> Floats:
         return values if self.bounds is None else np.clip(values, *self.bounds)

@@ -11,15 +11,20 @@ import numpy as np
 from ._checks import generator
 from .chooser import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, PATIENCE, RATIO, SPARE_RANK, largest_cut
 from .families import SCAD_THETA
+from .losses import Square
 from .methods.base import Callback, Status
 from .methods.nort import STEP_MARGIN, Nort
 from .models import Model
+from .observations import Observations
 from .penalties import LSP, SCAD, Nuclear
 from .problem import Problem
-from .robust import EFFICIENT, ROBUST, Robust, make_robust, noise_scale
+from .robust import EFFICIENT, ROBUST, Robust, largest_noise, make_robust, noise_scale, outliers, without_outliers
 
 LEAST_GAIN = 0.02
 """A fit with less regularisation is the better one only if the noise beside it is less by this share."""
+
+MOST_ROUNDS = 20
+"""So often at most are entries judged, and what is kept of them fitted."""
 
 REACH = 3.0
 """The theta of a robust loss that goes by its name, in widths from which on an entry counts as an outlier."""
@@ -35,10 +40,13 @@ class RoughFit:
         The standard deviation of the noise beside the outliers.
     model
         An answer that follows neither, as a starting point; None where nothing but zero was found.
+    method
+        What it was found with.
     """
 
     noise: float
     model: Model | None
+    method: Nort | None = None
 
 
 def rough_fit(
@@ -98,13 +106,43 @@ def rough_fit(
         model = result.model
         noise = noise_scale(model.predict(held_out.coords) - held_out.values)
         if noise < (1 - LEAST_GAIN) * best.noise:
-            best, stale = RoughFit(noise, model), 0
-        elif any(model.ranks):
+            best, stale = RoughFit(noise, model, method), 0
+        elif best.model is not None:
+            # Before that, what entered may be an outlier that is larger than all the rest.
             stale += 1
         if result.status is Status.CALLBACK:
             break
         task = task.with_loss(outlier.cut_at(EFFICIENT * noise))
     return best
+
+
+def without_corrupt(observations: Observations, rough: RoughFit, rng: np.random.Generator) -> Observations:
+    """Return the observations without those judged corrupt.
+
+    A rough fit may still be off by much where an outlier pulled it, and would have whole rows of sound entries rejected
+    there. So only what is off by far is rejected at first; what is kept is fitted, all entries are judged again by that
+    fit with half the limit, and so on down to what noise hardly ever reaches. There the rounds go on while they make
+    fewer entries corrupt.
+    """
+    if rough.model is None or rough.method is None:
+        return observations
+
+    def fitted(kept: Observations, model: Model) -> Model:
+        return method.solve(Problem(kept, Square()), start=model, rng=rng).model
+
+    method, model = rough.method, rough.model
+    limit = float(np.abs(outliers(observations, model, beyond=0)[1]).max(initial=0)) / 2
+    while limit > largest_noise(rough.noise, len(observations)):
+        model = fitted(without_outliers(observations, model, beyond=limit), model)
+        limit /= 2
+    kept = without_outliers(observations, model)
+    for _ in range(MOST_ROUNDS):
+        again = without_outliers(observations, fitted(kept, model))
+        corrupt, before = (len(observations) - len(each) for each in (again, kept))
+        if corrupt >= (1 - LEAST_GAIN) * before:
+            break
+        kept = again
+    return kept
 
 
 def is_robust(loss: object) -> bool:

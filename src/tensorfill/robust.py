@@ -328,6 +328,11 @@ def without_outliers(observations: Observations, model: Model, *, beyond: float 
     return observations.select(~corrupt)
 
 
+def largest_noise(noise: float, count: int) -> float:
+    """Return what normal noise of this standard deviation hardly ever passes in so many entries."""
+    return math.sqrt(2 * math.log(max(count, 2))) * noise
+
+
 def _judged(observations: Observations, model: Model, beyond: float | None) -> tuple[Floats, Booleans]:
     """Return observation less prediction, and which entries are judged corrupt."""
     if observations.is_dense:
@@ -336,7 +341,7 @@ def _judged(observations: Observations, model: Model, beyond: float | None) -> t
         predicted = model.predict(observations.coords)
     differences = observations.values - predicted
     if beyond is None:
-        limit = math.sqrt(2 * math.log(max(len(differences), 2))) * noise_scale(differences)
+        limit = largest_noise(noise_scale(differences), len(differences))
     else:
         limit = real_number(beyond, "beyond", at_least=0)
     corrupt: Booleans = np.asarray(np.abs(differences) > limit)

@@ -41,7 +41,7 @@ def test_the_file_holds_no_pickle_and_names_its_version(fit, tmp_path):
     with np.load(tmp_path / "fit.npz", allow_pickle=False) as file:
         header = json.loads(str(file["header"]))
         assert all(file[name].dtype != object for name in file.files)
-    assert (header["format"], header["version"]) == ("tensorfill-fit", 1)
+    assert (header["format"], header["version"]) == ("tensorfill-fit", 2)
 
 
 def test_a_fit_without_its_data_cannot_tell_what_was_observed(fit, tmp_path):

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..adapters.registry import rebuilt
+from ..adapters.restoring import Restorer
 from ..fit import Fit
+from ..labels import Labels
 from ..methods.base import History, Record, Status
 from ..models import MODELS
 from ..selection import Path as LambdaPath
@@ -19,11 +22,16 @@ from ..selection import PathPoint
 from .atomic import written_beside
 
 FORMAT = "tensorfill-fit"
-VERSION = 1
+VERSION = 2
+"""Since 2 a file holds labels; files of version 1 are read too."""
 
 
 def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
-    """Write a fit, without its data, to an npz file."""
+    """Write a fit, without its data, to an npz file.
+
+    Labels are in it: numbers and dates as arrays of these, and texts as arrays of unicode. Labels that are several of
+    these together are there as JSON, and objects of other kinds by their text.
+    """
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -38,8 +46,11 @@ def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
     arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
     if fit.residuals is not None:
         arrays["residuals"] = fit.residuals
+    header["labels"], keys = _labels_for_file(fit.labels)
+    header["restore"], parts = _restorer_for_file(fit.restore)
+    arrays |= keys | parts
     with written_beside(path) as file:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+        np.savez(file, header=np.array(json.dumps(header, default=_plain)), **arrays)  # type: ignore[arg-type]
 
 
 def load(path: str | PathLike[str]) -> Fit:
@@ -49,10 +60,16 @@ def load(path: str | PathLike[str]) -> Fit:
     ----------
     path
         The file.
+
+    Returns
+    -------
+    Fit
+        Its labels are those of the data. Where that was of xarray or a table, so is what `Fit.to_dense` returns, if
+        the library is installed; else it is an array.
     """
     header, arrays = _read(Path(path))
-    residuals = arrays.pop("residuals", None)
-    model = MODELS[header["kind"]].from_arrays(tuple(header["shape"]), arrays)
+    labels = _read_labels(header, arrays)
+    model = MODELS[header["kind"]].from_arrays(tuple(header["shape"]), _named(arrays, "model."))
     points = header["path"]
     return Fit(
         model=model,
@@ -60,8 +77,10 @@ def load(path: str | PathLike[str]) -> Fit:
         history=History(Record(**_tuples(record)) for record in header["history"]),
         settings=_tuples(header["settings"]),
         path=None if points is None else LambdaPath(PathPoint(**_tuples(point)) for point in points),
-        residuals=residuals,
+        residuals=arrays.get("residuals"),
         bounds=None if header["bounds"] is None else tuple(header["bounds"]),
+        labels=labels,
+        restore=_read_restorer(header, arrays, labels),
     )
 
 
@@ -71,7 +90,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
-            arrays = {name.removeprefix("model."): file[name] for name in file.files if name != "header"}
+            arrays = _all_stored({name: file[name] for name in file.files if name != "header"})
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is not a file that Fit.save wrote, or it is damaged.") from error
     if header.get("format") != FORMAT:
@@ -87,3 +106,79 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _tuples(record: dict[str, Any]) -> dict[str, Any]:
     """Return a record with the lists that JSON made of tuples as tuples again."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+
+
+def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    arrays = {f"labels.{mode}": keys for mode, keys in enumerate(labels.keys) if keys is not None}
+    return {"names": labels.names, "value": labels.value}, _all_storable(arrays)
+
+
+def _read_labels(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Labels:
+    if "labels" not in header:
+        return Labels.plain(len(header["shape"]))
+    names = tuple(header["labels"]["names"])
+    keys = _named(arrays, "labels.")
+    return Labels(names, tuple(keys.get(str(mode)) for mode in range(len(names))), header["labels"]["value"])
+
+
+def _restorer_for_file(restore: Any) -> tuple[dict[str, Any] | None, dict[str, NDArray[Any]]]:
+    """Return what a file holds of a restorer; a function of somebody's own cannot be written."""
+    if not isinstance(restore, Restorer):
+        return None, {}
+    words, arrays = restore.described()
+    named = {f"restore.{name}": array for name, array in arrays.items()}
+    return {"kind": restore.kind, "library": restore.library} | words, _all_storable(named)
+
+
+def _read_restorer(header: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: Labels) -> Restorer | None:
+    words = header.get("restore")
+    return None if words is None else rebuilt(labels, words, _named(arrays, "restore."))
+
+
+JSON = "json."
+"""Begins the name of an array of objects, which is there as text."""
+
+
+def _all_storable(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays that need no pickle."""
+    storable: dict[str, NDArray[Any]] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind in "biufmMU":
+            storable[name] = array
+            continue
+        entries = array.tolist()
+        texts = np.array(entries, dtype=np.str_) if _are_texts(array) else None
+        # Unicode arrays drop what is zero at the end of a text.
+        if texts is not None and texts.tolist() == entries:
+            storable[name] = texts
+        else:
+            storable[JSON + name] = np.array(json.dumps(entries, default=_plain))
+    return storable
+
+
+def _are_texts(array: NDArray[Any]) -> bool:
+    return array.size > 0 and all(isinstance(entry, str) for entry in array.ravel())
+
+
+def _all_stored(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays as they were before `_all_storable`, but for the objects of which only the text is there."""
+    stored: dict[str, NDArray[Any]] = {}
+    for name, array in arrays.items():
+        if not name.startswith(JSON):
+            stored[name] = array
+            continue
+        entries = json.loads(str(array))
+        objects = np.empty(len(entries), dtype=object)
+        objects[:] = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
+        stored[name.removeprefix(JSON)] = objects
+    return stored
+
+
+def _plain(thing: Any) -> Any:
+    """Return what JSON can hold: numbers of numpy as Python's, and anything else by its text."""
+    return thing.tolist() if isinstance(thing, np.ndarray | np.number | np.bool_) else str(thing)

@@ -1,0 +1,35 @@
+"""Packages that tensorfill uses where they are installed and can do without."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Return an optional module, or say how to install it.
+
+    Parameters
+    ----------
+    module
+        The name to import, such as ``"xarray"`` or ``"scipy.io"``.
+    extra
+        The extra of tensorfill that brings it.
+
+    Examples
+    --------
+    >>> need("json", "tables").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        # A package that is there but lacks something of its own says so better itself.
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        raise ImportError(
+            f"This needs the package {package}, which is not installed; install it with: "
+            f'pip install "tensorfill[{extra}]".',
+            name=package,
+        ) from None

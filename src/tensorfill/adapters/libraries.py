@@ -1,0 +1,216 @@
+"""The libraries of tables: pandas and polars."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._optional import need
+from .._types import Booleans, Floats, Integers
+from .kinds import is_a
+from .tables import TableLibrary
+
+
+class Pandas(TableLibrary):
+    """DataFrames of pandas, and Series with an index of several levels; named levels of an index are keys too."""
+
+    name: ClassVar[str] = "pandas"
+
+    @property
+    def _pandas(self) -> Any:
+        return need("pandas", "tables")
+
+    def opened(self, data: Any) -> tuple[Any, dict[str, Any]]:
+        """Return a table with all keys as columns, and what it takes to close it again."""
+        series = is_a(data, "pandas", "Series")
+        if series and None in data.index.names:
+            raise ValueError(
+                "a Series must have its keys as named levels of its index, but a level has no name; name them with "
+                "data.rename_axis, or give data.reset_index()."
+            )
+        table = data.to_frame("value" if data.name is None else data.name) if series else data
+        levels = [name for name in table.index.names if name is not None]
+        both = [name for name in levels if name in table.columns]
+        if both:
+            raise ValueError(f"a key must be a column or a level of the index, but {both[0]!r} is both; rename one.")
+        # A level without a name only counts rows.
+        unnamed = [place for place, name in enumerate(table.index.names) if name is None]
+        if levels:
+            table = table.reset_index(level=unnamed, drop=True) if unnamed else table
+            table = table.reset_index()
+        return table, {"index": levels, "series": series}
+
+    def closed(self, table: Any, form: Mapping[str, Any]) -> Any:
+        """Return a table in the form it had."""
+        if form["index"]:
+            table = table.set_index(list(form["index"]))
+        return table.iloc[:, 0] if form["series"] else table
+
+    def merging(self, keys: Sequence[Hashable], value: Hashable) -> str:
+        """Return the code that merges rows with the same keys into their mean."""
+        return f"table.groupby({list(keys)}, as_index=False)[{value!r}].mean()"
+
+    def numbers(self, table: Any, column: Hashable) -> Floats | None:
+        """Return a column of numbers, NaN where there is none; None where it holds something else."""
+        types = self._pandas.api.types
+        values = table[column]
+        if not types.is_numeric_dtype(values.dtype) or types.is_complex_dtype(values.dtype):
+            return None
+        floats: Floats = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return floats
+
+    def missing(self, table: Any, column: Hashable) -> Booleans:
+        """Return where a column has null or NaN."""
+        return np.asarray(table[column].isna())
+
+    def distinct(self, table: Any, column: Hashable) -> Any:
+        """Return the keys in a column, as an Index."""
+        pandas = self._pandas
+        values = table[column]
+        if isinstance(values.dtype, pandas.CategoricalDtype):
+            return pandas.CategoricalIndex(values.cat.categories, dtype=values.dtype)
+        found = pandas.Index(values.unique())
+        try:
+            return found.sort_values()
+        except TypeError:
+            # Texts and numbers together have no order but that of the rows.
+            return found
+
+    def plain(self, column: Any) -> NDArray[Any]:
+        """Return a column of keys as an array; moments of a time zone as those of UTC."""
+        index = self._pandas.Index(column)
+        if getattr(index.dtype, "tz", None) is not None:
+            index = index.tz_convert(None)
+        keys: NDArray[Any] = index.to_numpy()
+        return keys
+
+    def take(self, keys: Any, places: Integers) -> Any:
+        """Return the keys at some places, as a column."""
+        return keys.take(places)
+
+    def table(self, columns: Mapping[Hashable, Any]) -> Any:
+        """Return a table of columns."""
+        return self._pandas.DataFrame(dict(columns))
+
+    def extended(self, table: Any, columns: Mapping[str, Floats]) -> Any:
+        """Return a table with more columns."""
+        return table.assign(**columns)
+
+    def described(self, keys: Any) -> dict[str, Any]:
+        """Return what a file must hold of keys beside their labels."""
+        categories = getattr(keys, "categories", None)
+        if isinstance(keys.dtype, self._pandas.CategoricalDtype) and categories is not None:
+            return {"ordered": bool(keys.ordered)} | self.described(categories)
+        zone = getattr(keys.dtype, "tz", None)
+        return {"type": str(keys.dtype), "zone": None if zone is None else str(zone)}
+
+    def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
+        """Return keys of the library's own from labels and what `described` returned."""
+        pandas = self._pandas
+        index = pandas.Index(keys)
+        try:
+            index = index.tz_localize("UTC").tz_convert(words["zone"]) if words["zone"] else index
+            index = index.astype(words["type"])
+        except (TypeError, ValueError, AttributeError, KeyError):
+            # Labels of a type that a file holds as text come back as text.
+            pass
+        if "ordered" in words:
+            return pandas.CategoricalIndex(index, categories=index, ordered=words["ordered"])
+        return index
+
+
+class Polars(TableLibrary):
+    """DataFrames of polars."""
+
+    name: ClassVar[str] = "polars"
+
+    @property
+    def _polars(self) -> Any:
+        return need("polars", "tables")
+
+    def merging(self, keys: Sequence[Hashable], value: Hashable) -> str:
+        """Return the code that merges rows with the same keys into their mean."""
+        return f"table.group_by({list(keys)}).agg(pl.mean({value!r}))"
+
+    def numbers(self, table: Any, column: Hashable) -> Floats | None:
+        """Return a column of numbers, NaN where there is none; None where it holds something else."""
+        polars = self._polars
+        values = table[column]
+        if not values.dtype.is_numeric() and values.dtype != polars.Boolean:
+            return None
+        floats: Floats = values.cast(polars.Float64).fill_null(np.nan).to_numpy()
+        return floats
+
+    def missing(self, table: Any, column: Hashable) -> Booleans:
+        """Return where a column has null or NaN."""
+        values = table[column]
+        flags: Booleans = values.is_null().to_numpy()
+        return flags | values.is_nan().fill_null(False).to_numpy() if values.dtype.is_float() else flags
+
+    def distinct(self, table: Any, column: Hashable) -> Any:
+        """Return the keys in a column, as a Series.
+
+        An Enum has its categories, in their order; a Categorical has those that occur, in the order of the rows.
+        """
+        polars = self._polars
+        values = table[column]
+        if isinstance(values.dtype, polars.Enum):
+            return polars.Series(values.dtype.categories, dtype=values.dtype)
+        if isinstance(values.dtype, polars.Categorical):
+            return values.unique(maintain_order=True)
+        return values.unique().sort()
+
+    def plain(self, column: Any) -> NDArray[Any]:
+        """Return a column of keys as an array; moments of a time zone as those of UTC."""
+        keys: NDArray[Any] = column.to_numpy()
+        return keys
+
+    def take(self, keys: Any, places: Integers) -> Any:
+        """Return the keys at some places, as a column."""
+        return keys.gather(places)
+
+    def table(self, columns: Mapping[Hashable, Any]) -> Any:
+        """Return a table of columns."""
+        return self._polars.DataFrame(dict(columns))
+
+    def extended(self, table: Any, columns: Mapping[str, Floats]) -> Any:
+        """Return a table with more columns."""
+        return table.with_columns(**columns)
+
+    def described(self, keys: Any) -> dict[str, Any]:
+        """Return what a file must hold of keys beside their labels."""
+        polars = self._polars
+        kind = next((name for name in ("Enum", "Categorical") if isinstance(keys.dtype, getattr(polars, name))), None)
+        return {"type": kind, "zone": getattr(keys.dtype, "time_zone", None)}
+
+    def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
+        """Return keys of the library's own from labels and what `described` returned."""
+        polars = self._polars
+        if words["type"] is not None:
+            names = keys.tolist()
+            return polars.Series(names, dtype=polars.Enum(names) if words["type"] == "Enum" else polars.Categorical)
+        made = polars.Series(keys.tolist() if keys.dtype.kind in "OU" else keys, strict=False)
+        if words["zone"]:
+            made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(words["zone"])
+        return made
+
+
+LIBRARIES: dict[str, TableLibrary] = {"pandas": Pandas(), "polars": Polars()}
+"""The libraries by name."""
+
+
+def library_of(data: Any) -> TableLibrary | None:
+    """Return the library whose long table this may be, or None."""
+    if is_a(data, "pandas", "DataFrame", "Series"):
+        return LIBRARIES["pandas"]
+    return LIBRARIES["polars"] if is_a(data, "polars", "DataFrame") else None
+
+
+def unread_table(data: Any) -> str | None:
+    """Return what to do with a table of a kind that is not read, or None for anything else."""
+    if is_a(data, "polars", "LazyFrame"):
+        return "data.collect()"
+    return "data.to_pandas()" if is_a(data, "pyarrow", "Table", "RecordBatch") else None

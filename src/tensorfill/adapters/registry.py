@@ -1,0 +1,130 @@
+"""Which adapter takes in which kind of data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .._checks import choice
+from ..labels import Labelled, Labels
+from . import arrays, libraries, sparse_arrays, xarrays
+from .kinds import MISSING
+from .restoring import Restorer
+from .tables import ToTable, answered, take_in_table
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Takes in data of one kind.
+
+    Parameters
+    ----------
+    accepts
+        Whether an object is of this kind.
+    take_in
+        Returns the observations and labels of the object, given `missing` and `value` as in the function `take_in`.
+    has_columns
+        Whether `value` has a meaning.
+    """
+
+    accepts: Callable[[Any], bool]
+    take_in: Callable[[Any, str | None, str | None], Labelled]
+    has_columns: bool = False
+
+
+def _array_within(data: Any, missing: str | None) -> Labelled:
+    return take_in(data, missing=missing)
+
+
+def _table(data: Any, missing: str | None, value: str | None) -> Labelled:
+    library = libraries.library_of(data)
+    if library is None:
+        raise TypeError(f"tables must be of pandas or polars, but a {type(data).__name__} was given.")
+    return take_in_table(data, missing, value, library)
+
+
+def _unread_table(data: Any, missing: str | None, value: str | None) -> Labelled:
+    raise TypeError(
+        f"tables must be DataFrames of pandas or polars, but a {type(data).__name__} was given; "
+        f"give {libraries.unread_table(data)}."
+    )
+
+
+ADAPTERS: list[Adapter] = [
+    Adapter(arrays.is_taken_in, arrays.take_in_again),
+    Adapter(xarrays.is_data_array, lambda data, missing, _: xarrays.take_in_data_array(data, missing, _array_within)),
+    Adapter(xarrays.is_dataset, lambda data, missing, _: xarrays.take_in_dataset(data, missing, _array_within)),
+    Adapter(lambda data: libraries.library_of(data) is not None, _table, has_columns=True),
+    Adapter(lambda data: libraries.unread_table(data) is not None, _unread_table, has_columns=True),
+    Adapter(sparse_arrays.is_scipy, sparse_arrays.take_in_scipy),
+    Adapter(sparse_arrays.is_sparse, sparse_arrays.take_in_sparse),
+    # Whatever is left is for numpy to make an array of.
+    Adapter(lambda data: True, arrays.take_in_array),
+]
+"""The adapters; the first that accepts the data takes it in."""
+
+RESTORERS: dict[str, type[Restorer]] = {each.kind: each for each in (xarrays.ToDataArray, xarrays.ToDataset, ToTable)}
+"""What turns an array back into the kind of object that came in, by the name it has in a file."""
+
+
+def take_in(data: Any, *, missing: str | None = None, value: str | None = None) -> Labelled:
+    """Return what was observed, with its labels and the way back to the kind of object that came in.
+
+    Parameters
+    ----------
+    data
+        An array, nested lists, a masked array, `Observations` or `Labelled`; a `DataArray` or `Dataset` of xarray; a
+        long table of pandas or polars; a sparse array of scipy or of the package sparse.
+    missing
+        ``"nan"``: NaN is missing; the default, except for sparse arrays that read as 0 where nothing is stored, for
+        which it must be said. ``"zero"``: zeros are missing too. ``"absent"``: what a sparse array does not store is
+        missing, while stored zeros were observed. NaN and null are missing in all of them.
+    value
+        The column of a table that has the values; by default the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> take_in([[0.0, 1.0], [np.nan, 2.0]]).observations
+    Observations(shape=(2, 2), observed=3 of 4 (75%), dense)
+    >>> take_in([[0.0, 1.0], [np.nan, 2.0]], missing="zero").observations
+    Observations(shape=(2, 2), observed=2 of 4 (50%), dense)
+    """
+    if missing is not None:
+        choice(missing, "missing, unless None,", MISSING)
+    adapter = next(each for each in ADAPTERS if each.accepts(data))
+    if value is not None and not adapter.has_columns:
+        raise ValueError(
+            f"value names the column of values in a table, but a {type(data).__name__} was given with value={value!r}; "
+            "leave it out."
+        )
+    return adapter.take_in(data, missing, value)
+
+
+def is_table(data: Any) -> bool:
+    """Return whether `answered_table` takes this as a table of keys."""
+    return libraries.library_of(data) is not None or libraries.unread_table(data) is not None
+
+
+def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> Any:
+    """Return a table of keys with columns of predictions; see `tables.answered`."""
+    library = libraries.library_of(table)
+    if library is None or not hasattr(table, "columns"):
+        instead = libraries.unread_table(table) or "data.reset_index()"
+        raise TypeError(
+            f"keys must be columns of a DataFrame of pandas or polars, but a {type(table).__name__} was given; "
+            f"give {instead}."
+        )
+    return answered(table, library, labels, answer)
+
+
+def rebuilt(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Restorer | None:
+    """Return the restorer of a file, or None where its kind is not known here or its library is not installed."""
+    kind = RESTORERS.get(words["kind"])
+    if kind is None or find_spec(words["library"]) is None:
+        return None
+    return kind.rebuilt(labels, words, arrays)

@@ -1,0 +1,36 @@
+"""What turns an array back into the kind of object that came in, and survives in a file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+
+from .._types import Floats
+from ..labels import Labels
+
+
+class Restorer(ABC):
+    """Turns an array of the tensor's shape into the kind of object that came in."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def library(self) -> str:
+        """The package that the object is of."""
+
+    @abstractmethod
+    def __call__(self, dense: Floats) -> Any:
+        """Return the object."""
+
+    @abstractmethod
+    def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file must hold, beside the labels: words and numbers for JSON, and arrays by name."""
+
+    @classmethod
+    @abstractmethod
+    def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the restorer from its labels and what `described` returned."""

@@ -1,0 +1,270 @@
+"""Long tables: one row for each entry, with a column for the label of each mode and one for the value."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Booleans, Floats, Integers
+from ..algebra.ordering import labels_of
+from ..labels import Labelled, Labels, shown
+from ..observations import Observations
+from .restoring import Restorer
+
+Answer = Callable[[Integers], Floats | tuple[Floats, ...]]
+"""Returns predictions, or predictions with the ends of their intervals, at coordinates."""
+
+
+class TableLibrary(ABC):
+    """What is done with the tables of one library."""
+
+    name: ClassVar[str]
+
+    def opened(self, data: Any) -> tuple[Any, dict[str, Any]]:
+        """Return a table with all keys as columns, and what it takes to close it again."""
+        return data, {}
+
+    def closed(self, table: Any, form: Mapping[str, Any]) -> Any:
+        """Return a table in the form it had."""
+        return table
+
+    def columns(self, table: Any) -> list[Hashable]:
+        """Return the names of the columns."""
+        return list(table.columns)
+
+    @abstractmethod
+    def merging(self, keys: Sequence[Hashable], value: Hashable) -> str:
+        """Return the code that merges rows with the same keys into their mean."""
+
+    @abstractmethod
+    def numbers(self, table: Any, column: Hashable) -> Floats | None:
+        """Return a column of numbers, NaN where there is none; None where it holds something else."""
+
+    @abstractmethod
+    def missing(self, table: Any, column: Hashable) -> Booleans:
+        """Return where a column has null or NaN."""
+
+    @abstractmethod
+    def distinct(self, table: Any, column: Hashable) -> Any:
+        """Return the keys in a column in the order of the mode, as a column of the library's own.
+
+        Categories come in their order, whether a row has them or not; anything else is sorted, where it can be.
+        """
+
+    @abstractmethod
+    def plain(self, column: Any) -> NDArray[Any]:
+        """Return a column of keys as an array; moments of a time zone as those of UTC."""
+
+    @abstractmethod
+    def take(self, keys: Any, places: Integers) -> Any:
+        """Return the keys at some places, as a column."""
+
+    @abstractmethod
+    def table(self, columns: Mapping[Hashable, Any]) -> Any:
+        """Return a table of columns."""
+
+    @abstractmethod
+    def extended(self, table: Any, columns: Mapping[str, Floats]) -> Any:
+        """Return a table with more columns."""
+
+    @abstractmethod
+    def described(self, keys: Any) -> dict[str, Any]:
+        """Return what a file must hold of keys beside their labels."""
+
+    @abstractmethod
+    def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
+        """Return keys of the library's own from labels and what `described` returned."""
+
+
+def take_in_table(data: Any, missing: str | None, value: str | None, library: TableLibrary) -> Labelled:
+    """Return the observations of a long table, with the keys as labels.
+
+    Parameters
+    ----------
+    data
+        The table. Combinations of keys without a row are missing, and so are rows whose value is null or NaN: their
+        keys exist, their entry is to be filled.
+    missing
+        ``"zero"`` if zeros are missing too.
+    value
+        The column of values; by default the last.
+    library
+        Whose table it is.
+    """
+    table, form = library.opened(data)
+    columns = library.columns(table)
+    keys, value_column = _roles(columns, value)
+    values = library.numbers(table, value_column)
+    if values is None:
+        raise TypeError(
+            f"the column of values must hold numbers, but {value_column!r} does not; name another of {columns} as "
+            "value, or convert it."
+        )
+    for column in keys:
+        _refuse_missing_keys(library.missing(table, column), column)
+    own = tuple(library.distinct(table, column) for column in keys)
+    labels = Labels(tuple(map(str, keys)), tuple(library.plain(each) for each in own), str(value_column))
+    shape = tuple(len(each) for each in own)
+    if len(values) == 0:
+        raise ValueError("at least one entry must be observed, but the table has no rows.")
+    coords = _coords(library, table, keys, labels)
+    _refuse_repeats(coords, shape, labels, library.merging(keys, value_column))
+    seen = ~np.isnan(values) & ((values != 0) | (missing != "zero"))
+    restore = ToTable(library, tuple(columns), value_column, own, form)
+    return Labelled(Observations(coords[seen], values[seen], shape), labels, restore)
+
+
+def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) -> Any:
+    """Return a table of keys with a column of predictions, and two of the ends of intervals where there are some.
+
+    Parameters
+    ----------
+    table
+        Has a column for each mode, in any order; further columns stay as they are.
+    library
+        Whose table it is.
+    labels
+        The labels of the fit.
+    answer
+        Returns what is asked for at coordinates.
+    """
+    opened, _ = library.opened(table)
+    columns = {str(column): column for column in library.columns(opened)}
+    for name in labels.names:
+        if name not in columns:
+            raise ValueError(
+                f"the table must have a column for each mode, {', '.join(map(repr, labels.names))}, but it has no "
+                f"{name!r}; rename its columns, or give coordinates as an array of whole numbers."
+            )
+    found = answer(_coords(library, opened, [columns[name] for name in labels.names], labels))
+    parts = found if isinstance(found, tuple) else (found,)
+    names = [labels.value, f"{labels.value}_low", f"{labels.value}_high"][: len(parts)]
+    for name in names:
+        if name in columns:
+            raise ValueError(
+                f"predictions come as a column {name!r}, but the table has one of that name; drop or rename it."
+            )
+    return library.extended(table, dict(zip(names, parts, strict=True)))
+
+
+def _roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable], Hashable]:
+    """Return the columns of keys and that of the values."""
+    if len(set(map(str, columns))) < len(columns):
+        raise ValueError(
+            f"the columns of a table must have different names, but {list(columns)} was given; rename some."
+        )
+    if len(columns) < 3:
+        raise ValueError(
+            "a long table must have a column of values and at least two of keys, but the columns are "
+            f"{list(columns)}; give an array instead, or add the columns that are missing."
+        )
+    named = {str(column): column for column in columns}
+    if value is None:
+        chosen = columns[-1]
+    elif str(value) in named:
+        chosen = named[str(value)]
+    else:
+        raise ValueError(f"value must be a column of the table, one of {list(columns)}, but {value!r} was given.")
+    return [column for column in columns if column != chosen], chosen
+
+
+def _coords(library: TableLibrary, table: Any, keys: Sequence[Hashable], labels: Labels) -> Integers:
+    found = [labels.positions(mode, library.plain(table[column])) for mode, column in enumerate(keys)]
+    return np.stack(found, axis=1)
+
+
+def _refuse_missing_keys(missing: Booleans, column: Hashable) -> None:
+    if missing.any():
+        raise ValueError(
+            f"every row must have all its keys, but {column!r} has none in row {missing.argmax()}; leave such rows "
+            "out, or give table.to_numpy() if the table is a matrix with one value in each cell."
+        )
+
+
+def _refuse_repeats(coords: Integers, shape: tuple[int, ...], labels: Labels, merging: str) -> None:
+    group = labels_of(coords, shape)
+    counts = np.bincount(group)
+    if len(counts) == len(group):
+        return
+    row = int((counts[group] > 1).argmax())
+    named = zip(labels.names, labels.keys, coords[row].tolist(), strict=True)
+    keys = ", ".join(f"{name}={shown(own[place])}" for name, own, place in named if own is not None)
+    raise ValueError(
+        f"rows must have different keys, but {counts[group[row]]} rows have {keys}, and {len(group) - len(counts):,} "
+        f"of {len(group):,} rows are repeats; leave some out, or merge them first, as in {merging}."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ToTable(Restorer):
+    """Turns an array into a long table with all combinations of the keys, the last key running fastest.
+
+    Parameters
+    ----------
+    of
+        Whose table it is.
+    columns
+        The columns in their order.
+    value
+        The column of the values.
+    keys
+        The keys of each mode, as the library's own.
+    form
+        What it takes to close the table.
+    """
+
+    kind: ClassVar[str] = "table"
+    of: TableLibrary
+    columns: tuple[Hashable, ...]
+    value: Hashable
+    keys: tuple[Any, ...]
+    form: Mapping[str, Any]
+
+    @property
+    def library(self) -> str:
+        """The package that the object is of."""
+        return self.of.name
+
+    def __call__(self, dense: Floats) -> Any:
+        """Return the table."""
+        made: dict[Hashable, Any] = {}
+        mode = 0
+        for column in self.columns:
+            if column == self.value:
+                made[column] = dense.ravel()
+                continue
+            places = np.arange(dense.shape[mode]).reshape([-1 if axis == mode else 1 for axis in range(dense.ndim)])
+            made[column] = self.of.take(self.keys[mode], np.broadcast_to(places, dense.shape).ravel())
+            mode += 1
+        return self.of.closed(self.of.table(made), self.form)
+
+    def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file must hold; columns go by their names as text there."""
+        words = {
+            "library": self.of.name,
+            "columns": [str(column) for column in self.columns],
+            "value": str(self.value),
+            "keys": [self.of.described(each) for each in self.keys],
+            "form": {
+                name: list(map(str, part)) if isinstance(part, list) else part for name, part in self.form.items()
+            },
+        }
+        return words, {}
+
+    @classmethod
+    def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the restorer from its labels and what `described` returned."""
+        from .libraries import LIBRARIES
+
+        library = LIBRARIES[words["library"]]
+        own = tuple(
+            library.rebuilt(keys, described)
+            for keys, described in zip(labels.keys, words["keys"], strict=True)
+            if keys is not None
+        )
+        return cls(library, tuple(words["columns"]), words["value"], own, words["form"])

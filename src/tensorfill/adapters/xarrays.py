@@ -1,0 +1,237 @@
+"""xarray's labelled arrays: dimensions are modes, and their coordinates the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._optional import need
+from .._types import Floats
+from ..labels import Labelled, Labels
+from .kinds import is_a
+from .restoring import Restorer
+
+VARIABLE = "variable"
+"""The name of the last mode of a Dataset, whose labels are the names of its variables."""
+
+TakeIn = Callable[[Any, str | None], Labelled]
+
+
+def is_data_array(data: Any) -> bool:
+    """Return whether this is an xarray.DataArray."""
+    return is_a(data, "xarray", "DataArray")
+
+
+def is_dataset(data: Any) -> bool:
+    """Return whether this is an xarray.Dataset."""
+    return is_a(data, "xarray", "Dataset")
+
+
+def take_in_data_array(data: Any, missing: str | None, inner: TakeIn) -> Labelled:
+    """Return the observations of a DataArray, with its dimensions and their coordinates as labels.
+
+    Parameters
+    ----------
+    data
+        The DataArray.
+    missing
+        What is missing in the array that it holds.
+    inner
+        Takes in that array, which may be an ordinary or a sparse one.
+    """
+    seen = inner(data.data, missing).observations
+    names = tuple(str(dim) for dim in data.dims)
+    value = "value" if data.name is None or str(data.name) in names else str(data.name)
+    labels = Labels(names, tuple(_keys(data, dim) for dim in data.dims), value)
+    return Labelled(seen, labels, ToDataArray(data.coords.to_dataset(), data.dims, data.name, dict(data.attrs)))
+
+
+def take_in_dataset(data: Any, missing: str | None, inner: TakeIn) -> Labelled:
+    """Return the observations of a Dataset whose variables share their dimensions; the variables are the last mode.
+
+    Variables keep their scale: where units differ, bring them to a common scale first, or the largest decides.
+    """
+    first = _first_of(data)
+    dims = first.dims
+    names = (*(str(dim) for dim in dims), VARIABLE)
+    stacked = np.stack([_numbers(variable.transpose(*dims)) for variable in data.data_vars.values()], axis=-1)
+    seen = inner(stacked, missing).observations
+    variables = np.array([str(name) for name in data.data_vars], dtype=object)
+    labels = Labels(names, (*(_keys(data, dim) for dim in dims), variables))
+    forms = tuple(VariableForm(name, each.dims, dict(each.attrs)) for name, each in data.data_vars.items())
+    return Labelled(seen, labels, ToDataset(data.coords.to_dataset(), dims, forms, dict(data.attrs)))
+
+
+def _first_of(data: Any) -> Any:
+    """Return the first variable of a Dataset, all of which must share its dimensions."""
+    variables = dict(data.data_vars)
+    if not variables:
+        raise ValueError("a Dataset must have at least one variable, but it has none; give a DataArray or add one.")
+    if VARIABLE in {str(dim) for dim in data.dims}:
+        raise ValueError(
+            f"the variables of a Dataset become a mode called {VARIABLE!r}, but it has a dimension of that name; "
+            "rename that one."
+        )
+    name, first = next(iter(variables.items()))
+    for other_name, other in variables.items():
+        if set(other.dims) != set(first.dims):
+            raise ValueError(
+                f"the variables of a Dataset must share all their dimensions, but {name!r} has {first.dims} and "
+                f"{other_name!r} has {other.dims}; give one variable, as in data[{name!r}], or those that agree, as in "
+                f"data[[{name!r}, ...]]."
+            )
+    return first
+
+
+def _numbers(variable: Any) -> NDArray[Any]:
+    array: NDArray[Any] = np.asarray(variable.values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"the variables of a Dataset must hold real numbers, but {variable.name!r} holds {array.dtype}; drop it, "
+            f"as in data.drop_vars({variable.name!r}), or convert it."
+        )
+    return array
+
+
+def _keys(data: Any, dim: Hashable) -> NDArray[Any] | None:
+    """Return the labels of a dimension, if it has any."""
+    if dim not in data.coords or data.coords[dim].ndim != 1:
+        return None
+    keys: NDArray[Any] = data.coords[dim].values
+    return keys
+
+
+@dataclass(frozen=True, eq=False)
+class ToDataArray(Restorer):
+    """Turns an array into a DataArray.
+
+    Parameters
+    ----------
+    coords
+        A Dataset of the coordinates alone; it holds them without the data they came with.
+    dims, name, attrs
+        What the DataArray had.
+    """
+
+    kind: ClassVar[str] = "xarray.DataArray"
+    coords: Any
+    dims: tuple[Hashable, ...]
+    name: Hashable | None
+    attrs: Mapping[Any, Any]
+
+    @property
+    def library(self) -> str:
+        """The package that the object is of."""
+        return "xarray"
+
+    def __call__(self, dense: Floats) -> Any:
+        """Return the DataArray."""
+        made = need("xarray", "xarray").DataArray
+        return made(dense, coords=self.coords.coords, dims=self.dims, name=self.name, attrs=dict(self.attrs))
+
+    def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file must hold; dimensions and variables go by their names as text there."""
+        words, arrays = _described_coords(self.coords, self.dims)
+        name = None if self.name is None else str(self.name)
+        return words | {"name": name, "attrs": _named(self.attrs)}, arrays
+
+    @classmethod
+    def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the restorer from its labels and what `described` returned."""
+        coords = _rebuilt_coords(labels, words, arrays)
+        return cls(coords, tuple(words["dims"]), words["name"], words["attrs"])
+
+
+@dataclass(frozen=True, eq=False)
+class VariableForm:
+    """What a variable of a Dataset had beside its numbers.
+
+    Parameters
+    ----------
+    name, dims, attrs
+        As in xarray.
+    """
+
+    name: Hashable
+    dims: tuple[Hashable, ...]
+    attrs: Mapping[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ToDataset(Restorer):
+    """Turns an array, whose last mode is the variables, into a Dataset.
+
+    Parameters
+    ----------
+    coords
+        A Dataset of the coordinates alone.
+    dims
+        The dimensions of the array, but for the last.
+    variables
+        What each variable had.
+    attrs
+        What the Dataset had.
+    """
+
+    kind: ClassVar[str] = "xarray.Dataset"
+    coords: Any
+    dims: tuple[Hashable, ...]
+    variables: tuple[VariableForm, ...]
+    attrs: Mapping[Any, Any]
+
+    @property
+    def library(self) -> str:
+        """The package that the object is of."""
+        return "xarray"
+
+    def __call__(self, dense: Floats) -> Any:
+        """Return the Dataset."""
+        made = need("xarray", "xarray").Dataset(coords=self.coords.coords, attrs=dict(self.attrs))
+        for place, each in enumerate(self.variables):
+            axes = [self.dims.index(dim) for dim in each.dims]
+            made[each.name] = (each.dims, dense[..., place].transpose(axes), dict(each.attrs))
+        return made
+
+    def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file must hold; dimensions and variables go by their names as text there."""
+        words, arrays = _described_coords(self.coords, self.dims)
+        variables = [[str(each.name), [str(dim) for dim in each.dims], _named(each.attrs)] for each in self.variables]
+        return words | {"variables": variables, "attrs": _named(self.attrs)}, arrays
+
+    @classmethod
+    def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the restorer from its labels and what `described` returned."""
+        forms = tuple(VariableForm(name, tuple(dims), attrs) for name, dims, attrs in words["variables"])
+        return cls(_rebuilt_coords(labels, words, arrays), tuple(words["dims"]), forms, words["attrs"])
+
+
+def _named(attrs: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): value for name, value in attrs.items()}
+
+
+def _described_coords(coords: Any, dims: tuple[Hashable, ...]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the coordinates for a file; those of a dimension are its labels and are there already.
+
+    The levels of a dimension with several are left out: its labels hold them together.
+    """
+    others = [name for name in coords.coords if name not in dims and name not in coords.indexes]
+    listed = [
+        [str(name), [str(dim) for dim in coords[name].dims], _named(coords[name].attrs)]
+        for name in coords.coords
+        if name in dims or name in others
+    ]
+    return {"dims": [str(dim) for dim in dims], "coords": listed}, {str(name): coords[name].values for name in others}
+
+
+def _rebuilt_coords(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
+    keys = dict(zip(words["dims"], labels.keys, strict=False))
+    held = {
+        name: (dims, arrays[name] if name in arrays else keys[name], attrs)
+        for name, dims, attrs in words["coords"]
+        if name in arrays or keys.get(name) is not None
+    }
+    return need("xarray", "xarray").Dataset(coords=held)

@@ -1,0 +1,339 @@
+"""The names of the modes and of their indices, which go out with the answer as they came in."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._types import Floats, Integers
+from .observations import Observations
+
+UNKNOWN = -1
+"""The place of a label that is not there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The name of each mode, of each of its indices, and of what was measured.
+
+    Parameters
+    ----------
+    names
+        One name for each mode, all different.
+    keys
+        For each mode the label of each index: numbers, texts, dates or anything else that a dict takes as a key, all
+        different and none of them missing; None where they are counted from 0.
+    value
+        The name of the entries, which is the column they have in a table.
+
+    Examples
+    --------
+    >>> labels = Labels(("station", "month"), (np.array(["Aspen", "Vail"]), None))
+    >>> labels.mode("month"), labels.positions("station", ["Vail"]).tolist()
+    (1, [1])
+    """
+
+    names: tuple[str, ...]
+    keys: tuple[NDArray[Any] | None, ...]
+    value: str = "value"
+
+    def __post_init__(self) -> None:
+        names, keys = tuple(self.names), tuple(self.keys)
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ValueError(f"modes must have different names, each a text, but {names!r} was given; rename some.")
+        if len(keys) != len(names):
+            raise ValueError(
+                f"each of the {len(names)} modes must have keys or None, but there are {len(keys)} of these; "
+                "give as many."
+            )
+        checked = tuple(None if own is None else _checked(own, name) for name, own in zip(names, keys, strict=True))
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "keys", checked)
+
+    @classmethod
+    def plain(cls, ndim: int) -> Self:
+        """Return the labels of data that has none: ``mode_0``, ``mode_1`` and so on, indices counted from 0."""
+        return cls(tuple(f"mode_{mode}" for mode in range(ndim)), (None,) * ndim)
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether these are the labels of data that has none."""
+        return all(own is None for own in self.keys) and self.names == Labels.plain(len(self.names)).names
+
+    def mode(self, name: str | int) -> int:
+        """Return the number of the mode with this name; a number is returned as it is."""
+        if not isinstance(name, str):
+            return name
+        if name not in self.names:
+            known = ", ".join(repr(each) for each in self.names)
+            raise ValueError(f"There is no mode {name!r}; the modes are {known}.")
+        return self.names.index(name)
+
+    def called(self, mode: int) -> str | int:
+        """Return what a sentence, or a setting, calls a mode: its name where it has one, else its number."""
+        name = self.names[mode]
+        return mode if name == f"mode_{mode}" else name
+
+    def positions(self, mode: str | int, wanted: ArrayLike) -> Integers:
+        """Return the index of each wanted label of a mode.
+
+        Parameters
+        ----------
+        mode
+            Its name or number.
+        wanted
+            Labels in one row, in any order and any number of times. Dates may be texts such as ``"2024-03-01"``.
+        """
+        number = self.mode(mode)
+        given = _row(wanted)
+        keys = self.keys[number]
+        if keys is None:
+            return _counted(given, self.names[number])
+        found = self._finders[number](given)
+        unknown = found == UNKNOWN
+        if unknown.any():
+            first = shown(given[unknown.argmax()])
+            raise ValueError(
+                f"{self.names[number]!r} has no label {first} in the data of this fit; its labels are {_some(keys)}."
+            )
+        return found
+
+    @cached_property
+    def _finders(self) -> list[_Finder]:
+        return [_Finder(np.zeros(0) if own is None else own) for own in self.keys]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Observations with their labels, and how to give an answer back as what came in.
+
+    Parameters
+    ----------
+    observations
+        What was seen.
+    labels
+        The names of the modes and of their indices.
+    restore
+        Turns an array of the tensor's shape into the kind of object that came in; None leaves it as it is.
+    """
+
+    observations: Observations
+    labels: Labels
+    restore: Callable[[Floats], Any] | None = None
+
+    def __post_init__(self) -> None:
+        shape, names = self.observations.shape, self.labels.names
+        if len(names) != len(shape):
+            raise ValueError(f"there must be a name for each mode of shape {shape}, but {names!r} was given.")
+        for name, keys, size in zip(names, self.labels.keys, shape, strict=True):
+            if keys is not None and len(keys) != size:
+                raise ValueError(
+                    f"{name!r} must have a label for each of its {size:,} indices, but it has {len(keys):,}."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class ByMode:
+    """The settings that name modes, with the numbers of these.
+
+    Parameters
+    ----------
+    modes, laplacian, smooth, holdout
+        As `tensorfill.complete` takes them. What is not well formed stays as it is, for those to refuse who know what
+        is allowed.
+    """
+
+    modes: Sequence[int] | None
+    laplacian: Mapping[int, Any] | None
+    smooth: Sequence[int] | str | None
+    holdout: str | Sequence[Any]
+
+
+def by_number(labels: Labels, *, modes: Any, laplacian: Any, smooth: Any, holdout: Any) -> ByMode:
+    """Return the settings that name modes with numbers in place of names.
+
+    >>> labels = Labels(("station", "month"), (None, None))
+    >>> by_number(labels, modes=["month"], laplacian=None, smooth="auto", holdout=("slice", "station"))
+    ByMode(modes=[1], laplacian=None, smooth='auto', holdout=('slice', 0))
+    """
+    if isinstance(holdout, list | tuple) and len(holdout) == 2 and isinstance(holdout[0], str):
+        holdout = holdout[0], labels.mode(holdout[1])
+    if isinstance(laplacian, Mapping):
+        numbered = {labels.mode(name): graph for name, graph in laplacian.items()}
+        if len(numbered) < len(laplacian):
+            raise ValueError(f"laplacian must give one graph for a mode, but {list(laplacian)} names one twice.")
+        laplacian = numbered
+    return ByMode(_numbers(labels, modes), laplacian, _numbers(labels, smooth), holdout)
+
+
+def _numbers(labels: Labels, given: Any) -> Any:
+    return [labels.mode(name) for name in given] if _is_list(given) else given
+
+
+def _is_list(given: Any) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+
+
+def shown(label: Any) -> str:
+    """Return a label as it stands in a sentence.
+
+    >>> shown(np.str_("Vail")), shown(np.datetime64("2024-03-01"))
+    ("'Vail'", "'2024-03-01'")
+    """
+    if isinstance(label, np.datetime64 | np.timedelta64 | datetime.date):
+        return repr(str(label))
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def _some(keys: NDArray[Any], most: int = 3) -> str:
+    """Return the first labels, and how many there are if these are not all."""
+    first = ", ".join(shown(key) for key in keys[:most])
+    return first if len(keys) <= most else f"{first} and {len(keys) - most:,} more"
+
+
+def _checked(given: Any, name: str) -> NDArray[Any]:
+    """Return the keys of a mode as an array in one row, all there and all different."""
+    keys = _tidy(_row(given))
+    missing = _missing(keys)
+    if missing.any():
+        raise ValueError(
+            f"{name!r} must have a label for each index, but that of index {missing.argmax()} is missing; "
+            "leave such entries out or name them."
+        )
+    repeated = _first_repeated(keys, name)
+    if repeated is not None:
+        raise ValueError(
+            f"{name!r} must have different labels, but {shown(keys[repeated])} is there more than once; "
+            "make them different, or leave the labels of this mode out."
+        )
+    return keys
+
+
+def _row(given: Any) -> NDArray[Any]:
+    """Return labels as an array of one dimension; a list keeps its own objects, be they numbers and texts together."""
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        return given
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | tuple)
+    listed = list(given) if several else [given]
+    row = np.empty(len(listed), dtype=object)
+    row[:] = listed
+    return row
+
+
+def _tidy(keys: NDArray[Any]) -> NDArray[Any]:
+    """Return objects that are all numbers of one kind, or all dates, as arrays of these."""
+    if keys.dtype.kind != "O" or len(keys) == 0:
+        return keys
+    kinds = {type(key) for key in keys.tolist()}
+    if kinds == {datetime.date}:
+        return keys.astype("datetime64[D]")
+    if len(kinds) == 1 and issubclass(next(iter(kinds)), int | float | np.number | np.datetime64 | np.timedelta64):
+        tidied = np.asarray(keys.tolist())
+        return tidied if tidied.dtype.kind in "biufmM" else keys
+    return keys
+
+
+def _missing(keys: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which keys are None, NaN, NaT or NA."""
+    if keys.dtype.kind in "mM":
+        return np.asarray(np.isnat(keys))
+    if keys.dtype.kind == "f":
+        return np.asarray(np.isnan(keys))
+    if keys.dtype.kind != "O":
+        return np.zeros(len(keys), dtype=np.bool_)
+    return np.fromiter((_is_missing(key) for key in keys), dtype=np.bool_, count=len(keys))
+
+
+def _is_missing(key: Any) -> bool:
+    try:
+        return key is None or bool(key != key)
+    except TypeError:
+        # pandas.NA is neither equal to itself nor different.
+        return True
+
+
+def _first_repeated(keys: NDArray[Any], name: str) -> int | None:
+    """Return where a key stands that stands before it too."""
+    if keys.dtype.kind in "biufmM":
+        order = np.argsort(keys, kind="stable")
+        repeats = order[1:][keys[order[1:]] == keys[order[:-1]]]
+        return int(repeats.min()) if len(repeats) else None
+    seen: set[Any] = set()
+    try:
+        for place, key in enumerate(keys.tolist()):
+            if key in seen:
+                return place
+            seen.add(key)
+    except TypeError:
+        raise TypeError(
+            f"the labels of {name!r} must be numbers, texts or dates, but {shown(keys[len(seen)])} is a "
+            f"{type(keys[len(seen)]).__name__}; convert with str."
+        ) from None
+    return None
+
+
+def _counted(given: NDArray[Any], name: str) -> Integers:
+    """Return indices that stand for themselves, for a mode without labels."""
+    numbers = np.asarray(given.tolist()) if given.dtype.kind == "O" else given
+    if len(numbers) and numbers.dtype.kind not in "iu":
+        raise TypeError(
+            f"{name!r} has no labels, so its indices are whole numbers from 0, but {shown(given[0])} was given."
+        )
+    return numbers.astype(np.int64)
+
+
+class _Finder:
+    """Finds the places of labels among keys: by their order for numbers and dates, else by a dict."""
+
+    def __init__(self, keys: NDArray[Any]) -> None:
+        self.keys = keys
+
+    def __call__(self, given: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the place of each label, `UNKNOWN` where it is not there."""
+        kind = self.keys.dtype.kind
+        if kind in "mM":
+            return self._by_order(given if given.dtype.kind == kind else _moments(given, kind))
+        if kind in "biuf" and given.dtype.kind in "biuf":
+            return self._by_order(given)
+        try:
+            places = (self._places.get(label, UNKNOWN) for label in given.tolist())
+            return np.fromiter(places, dtype=np.int64, count=len(given))
+        except TypeError:
+            # What has no hash is not among the keys.
+            return np.full(len(given), UNKNOWN)
+
+    def _by_order(self, given: NDArray[Any]) -> NDArray[np.int64]:
+        order, ordered = self._order
+        if len(order) == 0:
+            return np.full(len(given), UNKNOWN)
+        place = np.searchsorted(ordered, given).clip(max=len(order) - 1)
+        return np.where(ordered[place] == given, order[place], UNKNOWN)
+
+    @cached_property
+    def _order(self) -> tuple[Integers, NDArray[Any]]:
+        order = np.argsort(self.keys, kind="stable")
+        return order, self.keys[order]
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {key: place for place, key in enumerate(self.keys.tolist())}
+
+
+def _moments(given: NDArray[Any], kind: str) -> NDArray[Any]:
+    """Return dates, or lengths of time, from whatever stands for them; NaT, which is no key, where nothing does."""
+    make: Any = np.datetime64 if kind == "M" else np.timedelta64
+    read = []
+    for label in given.tolist():
+        try:
+            # A pandas Timestamp knows its own nanoseconds and time zone.
+            own = getattr(label, "to_datetime64" if kind == "M" else "to_timedelta64", None)
+            read.append(make(label) if own is None else own())
+        except (TypeError, ValueError):
+            read.append(make("NaT"))
+    return np.asarray(read, dtype=None if read else f"{kind}8[D]")

@@ -1,0 +1,92 @@
+"""Names of modes and of their indices."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensorfill import Observations
+from tensorfill.labels import Labelled, Labels, by_number
+
+from .adapters.examples import KINDS, distinct_keys
+from .refusal import refuses
+
+LABELS = Labels(("station", "month"), (np.array(["Aspen", "Vail"]), None))
+
+
+@given(st.sampled_from(KINDS), st.integers(1, 30), st.integers(0, 1000), st.booleans())
+def test_labels_are_found_in_any_order_and_number(kind, size, seed, as_list):
+    rng = np.random.default_rng(seed)
+    keys = distinct_keys(rng, kind, size)
+    wanted = rng.integers(len(keys), size=40)
+    given_keys = keys[wanted].tolist() if as_list else keys[wanted]
+    np.testing.assert_array_equal(Labels(("a",), (keys,)).positions("a", given_keys), wanted)
+
+
+def test_texts_and_numbers_can_stand_together():
+    labels = Labels(("a",), (np.array([1, "1", 2.5, (3, "x")], dtype=object),))
+    assert labels.positions(0, ["1", 1, (3, "x"), 2.5]).tolist() == [1, 0, 3, 2]
+
+
+def test_dates_are_found_by_whatever_stands_for_them():
+    labels = Labels(("day",), ([datetime.date(2024, 2, 28), datetime.date(2024, 3, 1)],))
+    assert labels.keys[0].dtype == "datetime64[D]"
+    stands = ["2024-03-01", datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1), pd.Timestamp("2024-03-01")]
+    assert labels.positions("day", stands).tolist() == [1] * 4
+    assert labels.positions("day", "2024-02-28").tolist() == [0]
+    refuses(ValueError, ["'day'", "'2024-03-01T12:00'", "'2024-02-28', '2024-03-01'"],
+            lambda: labels.positions("day", np.array(["2024-03-01T12:00"], dtype="datetime64[m]")))  # fmt: skip
+    refuses(ValueError, ["no label 'soon'"], lambda: labels.positions("day", ["2024-03-01", "soon"]))
+
+
+def test_modes_by_name_and_number():
+    assert (LABELS.mode("month"), LABELS.mode(0), LABELS.called(0), Labels.plain(2).called(1)) == (1, 0, "station", 1)
+    assert Labels.plain(3).are_plain
+    assert not LABELS.are_plain
+    assert LABELS.positions("month", [3, 0]).tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "action"),
+    [
+        (ValueError, ["no mode 'year'", "'station', 'month'"], lambda: LABELS.mode("year")),
+        (ValueError, ["'station' has no label 'Vial'", "'Aspen', 'Vail'"],
+         lambda: LABELS.positions(0, ["Vail", "Vial"])),
+        (ValueError, ["no label 3"], lambda: LABELS.positions(0, np.array([3]))),
+        (ValueError, ["no label [1]"], lambda: LABELS.positions(0, [[1]])),
+        (ValueError, ["0, 1, 2 and 7 more"], lambda: Labels(("a",), (np.arange(10),)).positions("a", [11])),
+        (TypeError, ["'month' has no labels", "'May'"], lambda: LABELS.positions("month", ["May"])),
+        (ValueError, ["different names", "('a', 'a')"], lambda: Labels(("a", "a"), (None, None))),
+        (ValueError, ["different names", "1"], lambda: Labels((1, 2), (None, None))),
+        (ValueError, ["each of the 2 modes"], lambda: Labels(("a", "b"), (None,))),
+        (ValueError, ["'a'", "different labels", "2 is there more than once"], lambda: Labels(("a",), ([1, 2, 2],))),
+        (ValueError, ["'a'", "'x' is there more than once"], lambda: Labels(("a",), (np.array(["x", "x"]),))),
+        (ValueError, ["'a'", "index 1 is missing"], lambda: Labels(("a",), (["x", None],))),
+        (ValueError, ["'a'", "index 0 is missing"], lambda: Labels(("a",), (np.array([np.nan, 1.0]),))),
+        (ValueError, ["'a'", "index 1 is missing"], lambda: Labels(("a",), (["x", pd.NA],))),
+        (ValueError, ["'a'", "index 0 is missing"], lambda: Labels(("a",), (np.array(["NaT"], "datetime64[D]"),))),
+        (TypeError, ["labels of 'a'", "[1] is a list"], lambda: Labels(("a",), (["x", [1]],))),
+        (ValueError, ["a name for each mode"], lambda: Labelled(Observations.from_dense(np.ones((2, 2, 2))), LABELS)),
+        (ValueError, ["'station'", "3 indices", "has 2"],
+         lambda: Labelled(Observations.from_dense(np.ones((3, 2))), LABELS)),
+    ],
+)  # fmt: skip
+def test_bad_labels_get_one_sentence(kind, words, action):
+    refuses(kind, words, action)
+
+
+def test_settings_may_name_modes():
+    found = by_number(
+        LABELS, modes=["month", 0], laplacian={"station": 7}, smooth=("month",), holdout=["slice", "station"]
+    )
+    assert (found.modes, found.laplacian, found.smooth, found.holdout) == ([1, 0], {0: 7}, [1], ("slice", 0))
+    # What is no list of modes is left to those who know what is allowed.
+    for odd in ("auto", None, 3):
+        left = by_number(LABELS, modes=odd, laplacian=odd, smooth=odd, holdout=odd)
+        assert (left.modes, left.laplacian, left.smooth, left.holdout) == (odd,) * 4
+    assert by_number(LABELS, modes=None, laplacian=None, smooth=None, holdout=(2, 3)).holdout == (2, 3)
+    both = {"modes": None, "laplacian": {0: 1, "station": 2}, "smooth": None, "holdout": "auto"}
+    refuses(ValueError, ["laplacian", "twice"], lambda: by_number(LABELS, **both))
