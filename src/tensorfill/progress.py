@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from .methods.base import Record
 
+SECONDS_BETWEEN_LINES = 10.0
+"""Where there is no terminal, a line about a stage under way comes this often."""
+
 
 class Display:
-    """A bar on standard error that follows a run and vanishes at its end; there is none where that is no terminal.
+    """The stage, iteration, objective, ranks and held-out error of a run, on standard error.
+
+    A terminal shows them live, and they vanish at the end. Elsewhere, as in a log file, there is a plain line for each
+    stage, and more of them for one that takes long.
 
     Parameters
     ----------
@@ -21,38 +31,119 @@ class Display:
     """
 
     def __init__(self, shown: bool) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed}/{task.total}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[state]}"),
-            console=console,
-            transient=True,
-            disable=not (shown and console.is_terminal),
-        )
-        self._task = self._bar.add_task("starting", total=None, state="")
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        live = console.is_terminal or console.is_jupyter
+        self._view: _Live | _Lines | _Nothing = _Nothing() if not shown else _Live(console) if live else _Lines(console)
+        self._best = math.inf
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._view.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        self._view.stop()
 
     def begin(self, what: str, steps: int | None) -> None:
-        """Start the bar over for the next part of the run."""
-        self._bar.reset(self._task, total=steps, description=what, state="")
+        """Start over for the next stage of the run, of at most so many iterations."""
+        self._view.begin(what, steps)
 
     def iteration(self, record: Record) -> None:
         """Show where an iteration stands."""
-        state = f"objective {record.objective:.4g}, ranks {record.ranks}"
-        self._bar.update(self._task, completed=record.iteration, state=state)
+        words = [f"objective {record.objective:.5g}", f"ranks {record.ranks}"]
+        if self._best < math.inf:
+            words.append(f"best held-out error {self._best:.4g}")
+        self._view.update(record.iteration, f"iteration {record.iteration}", words)
 
     def tried(self, number: int, held_out: float) -> None:
         """Show the score of a regularisation that was tried; how many there will be is not known."""
-        self._bar.update(self._task, completed=number, state=f"held-out error {held_out:.4g}")
+        self._best = min(self._best, held_out)
+        self._view.update(number, f"{number} tried", [f"held-out error {held_out:.4g}", f"best {self._best:.4g}"])
+
+
+class _Nothing:
+    """Shows nothing."""
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+    def begin(self, what: str, steps: int | None) -> None:
+        pass
+
+    def update(self, done: int, count: str, words: list[str]) -> None:
+        pass
+
+
+class _Bar(Progress):
+    """A bar with a line of details under it, which has room for long ranks."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return the bar and the details."""
+        yield self.make_tasks_table(self.tasks)
+        for task in self.tasks:
+            if task.fields["details"]:
+                yield Text(f"  {task.fields['details']}", style="dim", overflow="ellipsis", no_wrap=True)
+
+
+class _Live(_Nothing):
+    """A bar that moves, on a terminal or in a notebook."""
+
+    def __init__(self, console: Console) -> None:
+        self._bar = _Bar(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[count]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("starting", total=None, count="", details="")
+
+    def start(self) -> None:
+        self._bar.start()
+
+    def stop(self) -> None:
+        self._bar.stop()
+
+    def begin(self, what: str, steps: int | None) -> None:
+        self._bar.reset(self._task, total=steps, description=what, count="", details="")
+
+    def update(self, done: int, count: str, words: list[str]) -> None:
+        task: Task = self._bar.tasks[0]
+        shown = count if task.total is None else f"{count} of at most {task.total:g}"
+        self._bar.update(self._task, completed=done, count=shown, details=", ".join(words))
+
+
+class _Lines(_Nothing):
+    """Plain lines, for a log file or another program."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._stage = self._state = ""
+        self._began = self._said = time.monotonic()
+
+    def stop(self) -> None:
+        self._say_state()
+
+    def begin(self, what: str, steps: int | None) -> None:
+        self._say_state()
+        self._stage, self._state = what, ""
+        self._began = self._said = time.monotonic()
+
+    def update(self, done: int, count: str, words: list[str]) -> None:
+        self._state = ", ".join([count, *words])
+        if time.monotonic() - self._said > SECONDS_BETWEEN_LINES:
+            self._say_state()
+
+    def _say_state(self) -> None:
+        """Say where the stage stands, unless nothing has been heard of it since the last time."""
+        if self._state:
+            seconds = time.monotonic() - self._began
+            self._console.print(f"{self._stage}: {self._state} ({seconds:.1f} s)", markup=False)
+            self._state = ""
+            self._said = time.monotonic()

@@ -17,16 +17,26 @@ def written_beside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 
     An error, or an interrupt, leaves whatever stood there before as it was.
     """
+    with named_beside(path) as name, name.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def named_beside(path: str | PathLike[str]) -> Iterator[Path]:
+    """Give the name of an empty file, for writers that open one themselves, which becomes `path` at the end.
+
+    An error, or an interrupt, leaves whatever stood there before as it was.
+    """
     target = Path(path)
     if target.is_dir():
         raise OSError(f"{target} cannot be written: it is a folder; add the name of a file.")
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
     except OSError as error:
         raise OSError(f"{target} cannot be written: {error.strerror}; choose another path.") from error
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
+        os.close(handle)
+        yield Path(name)
         # mkstemp makes files that only their owner can read; give this one what any new file gets.
         mask = os.umask(0)
         os.umask(mask)

@@ -11,13 +11,17 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .._types import Integers
 
-__all__ = ["SPLITS", "NumberedFacts", "read_file", "read_parts"]
+if TYPE_CHECKING:
+    from ..labels import Labelled
+    from .common import Content
+
+__all__ = ["SPLITS", "NumberedFacts", "read", "read_file", "read_parts", "write"]
 
 _File = TypeVar("_File")
 
@@ -156,3 +160,62 @@ def _parts_of(files: Iterable[tuple[str, _File]], where: str) -> list[_File]:
             f"but {' and '.join(missing)} is missing; name its files so, or read them with Triples.read."
         )
     return [found[part] for part in SPLITS]
+
+
+def read(path: Path, *, missing: str | None = None) -> Labelled:
+    """Read facts as observed ones of a tensor head x tail x relation, with the labels; all else is missing.
+
+    Parameters
+    ----------
+    path
+        The file, plain or gzipped.
+    missing
+        ``"absent"``, the default and the only one: what is not listed is not known.
+    """
+    # Facts are read by the package itself too, which does not need any of this.
+    from .._checks import choice
+    from ..labels import Labelled, Labels
+    from ..observations import Observations
+
+    choice("absent" if missing is None else missing, "missing for a file of triples", ("absent",))
+    facts = read_file(path)
+    coords = np.unique(facts.parts[0], axis=0)
+    entities, relations = np.array(facts.entities), np.array(facts.relations)
+    shape = len(entities), len(entities), len(relations)
+    labels = Labels(("head", "tail", "relation"), (entities, entities, relations))
+    return Labelled(Observations(coords, np.ones(len(coords)), shape), labels)
+
+
+def write(path: Path, content: Content) -> None:
+    """Write the facts of a tensor head x tail x relation: its ones, by their labels.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        What to write; every value that is not missing must be 1.
+    """
+    from .atomic import written_beside
+
+    coords, values = content.entries()
+    if len(content.shape) != 3 or not np.all(values == 1):
+        raise ValueError(
+            f"triples must be ones of a tensor head x tail x relation, but the shape is {content.shape} and values are "
+            f"from {values.min():g} to {values.max():g}; write .csv or .npz."
+        )
+    texts = [_texts(keys, size) for keys, size in zip(content.labels.keys, content.shape, strict=True)]
+    with written_beside(path) as file:
+        for head, tail, relation in coords.tolist():
+            file.write(f"{texts[0][head]}\t{texts[2][relation]}\t{texts[1][tail]}\n".encode())
+
+
+def _texts(keys: Any, size: int) -> list[str]:
+    """Return labels as texts that a line can hold."""
+    texts = [str(key) for key in (range(size) if keys is None else keys)]
+    for text in texts:
+        if not text.strip() or set(text) & set("\t\r\n"):
+            raise ValueError(
+                f"labels of triples must be without tabs and line ends and not blank, but one is {text!r}."
+            )
+    return texts

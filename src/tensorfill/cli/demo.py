@@ -1,15 +1,11 @@
-"""The command ``tensorfill``."""
+"""``tensorfill demo``: a picture with holes, filled."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.box import HEAVY_HEAD
@@ -17,56 +13,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ._checks import generator, real_number, whole_number
-from ._types import Booleans, Floats
-from ._version import __version__
+from .._checks import generator, real_number, whole_number
+from .._types import Booleans, Floats
+from .command import Command
+from .talk import numbers
 
 if TYPE_CHECKING:
-    from .fit import Fit
-
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-"""Exit codes: something is missing, what was given is wrong, Ctrl-C."""
+    from ..fit import Fit
 
 DEMO_PICTURE = "chelsea"
 """At 256 rows and 60% missing low rank fills it to 33 dB. Of eight pictures in scikit-image that were tried, only the
 retina does better (34 dB; the others 24 to 28 dB), but that the eye cannot judge as it can a cat."""
 
 FEWEST_ROWS = 16
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code.
-
-    Parameters
-    ----------
-    argv
-        The arguments after the name of the command; by default those of the process.
-    """
-    try:
-        given = _parser().parse_args(argv)
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            return int(given.run(given))
-    except KeyboardInterrupt:
-        return _refused("Interrupted; nothing was written.", INTERRUPTED)
-    except ImportError as error:
-        return _refused(str(error), FAILED)
-    except (ValueError, TypeError, OSError) as error:
-        return _refused(str(error), BAD_INPUT)
-
-
-def _refused(sentence: str, code: int) -> int:
-    _say(sentence)
-    return code
-
-
-def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    """Show a warning as a sentence; the line of source it comes from says nothing to a user of the command."""
-    _say(f"Warning: {message}")
-
-
-def _say(sentence: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"tensorfill: {escape(sentence)}")
 
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
@@ -96,10 +55,10 @@ def _demo(given: argparse.Namespace) -> int:
     if not output.parent.is_dir() or output.is_dir():
         raise ValueError(f"--output must be a file in a folder that exists, but {str(output)!r} was given.")
 
-    from .completion import complete
-    from .datasets import picture
-    from .methods.base import Status
-    from .plots import drawing_class, side_by_side
+    from ..completion import complete
+    from ..datasets import picture
+    from ..methods.base import Status
+    from ..plots import drawing_class, side_by_side
 
     drawing_class()
     console = Console(highlight=False, soft_wrap=True)
@@ -133,7 +92,7 @@ def _print_choice(console: Console, fit: Fit, seconds: float) -> None:
     """Print what was chosen and why the run stopped."""
     tried = f" of {len(fit.path)} regularisations tried" if fit.path else ""
     console.print(
-        f"Chosen{tried}: lambda {_numbers(fit.lam)}, theta {_numbers(fit.theta)}, ranks {fit.ranks}; "
+        f"Chosen{tried}: lambda {numbers(fit.lam)}, theta {numbers(fit.theta)}, ranks {fit.ranks}; "
         f"held-out error {fit.held_out_error:.4f}."
     )
     console.print(
@@ -142,15 +101,9 @@ def _print_choice(console: Console, fit: Fit, seconds: float) -> None:
     )
 
 
-def _numbers(values: Sequence[float | None]) -> str:
-    """Return one number for each mode, or a single one where they agree."""
-    words = ["none" if value is None else f"{value:.3g}" for value in values]
-    return words[0] if len(set(words)) == 1 else f"({', '.join(words)})"
-
-
 def _print_recovery(console: Console, truth: Floats, holes: Floats, filled: Floats, removed: Booleans) -> None:
     """Print a table of the error on the removed entries, beside that of the better of two means."""
-    from .metrics import psnr, rmse
+    from ..metrics import psnr, rmse
 
     means = {
         "mean of the picture": np.full(truth.shape, np.nanmean(holes)),
@@ -167,43 +120,9 @@ def _print_recovery(console: Console, truth: Floats, holes: Floats, filled: Floa
     console.print(table)
 
 
-@dataclass(frozen=True)
-class Command:
-    """A subcommand: what it is for, its options and what it does."""
-
-    summary: str
-    options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
-COMMANDS = {
-    "demo": Command("fill a picture with holes and show what came of it", _demo_options, _demo),
-}
-"""Every subcommand by name."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that answers a bad option as the rest of the package does, with one sentence and no usage."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(f"{message}; see {self.prog} --help.")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="tensorfill",
-        description="Fill the holes in a tensor.",
-        epilog="example:\n  tensorfill demo --missing 0.5 --output cat.png",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"tensorfill {__version__}")
-    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=command.summary, description=f"{command.summary.capitalize()}.")
-        command.options(subparser)
-        subparser.set_defaults(run=command.run)
-    return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+COMMAND = Command(
+    "fill a picture with holes and show what came of it",
+    _demo_options,
+    _demo,
+    examples=("tensorfill demo --missing 0.5 --output cat.png",),
+)

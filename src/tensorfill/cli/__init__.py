@@ -1,0 +1,5 @@
+"""The command ``tensorfill``."""
+
+from .main import main
+
+__all__ = ["main"]

@@ -1,0 +1,109 @@
+"""The command itself: its subcommands, and how it answers what goes wrong."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn
+
+from .._version import __version__
+from . import complete, convert, demo, evaluate, info, plot, predict
+from .command import Command
+from .talk import say
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit codes: something is not installed, what was given is wrong, Ctrl-C."""
+
+COMMANDS: dict[str, Command] = {
+    "complete": complete.COMMAND,
+    "predict": predict.COMMAND,
+    "evaluate": evaluate.COMMAND,
+    "info": info.COMMAND,
+    "convert": convert.COMMAND,
+    "plot": plot.COMMAND,
+    "demo": demo.COMMAND,
+}
+"""Every subcommand by name."""
+
+EPILOG = """\
+examples:
+  tensorfill info flights.tns
+  tensorfill complete rain.nc -o filled.nc
+  tensorfill complete ratings.tns --model ratings.npz
+  tensorfill predict ratings.npz questions.csv --interval 0.9
+  tensorfill demo --missing 0.5 --output cat.png
+
+exit codes:
+  0 fine; 1 something is not installed; 2 bad input; 130 Ctrl-C
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Parameters
+    ----------
+    argv
+        The arguments after the name of the command; by default those of the process.
+    """
+    try:
+        given = _parser().parse_args(argv)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = int(given.run(given))
+        # Here rather than at the end of the process, where nobody catches what goes wrong.
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _refused("Interrupted; nothing was written.", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever reads the answer, such as head, has had enough; Python must not try to write the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except ImportError as error:
+        return _refused(str(error), FAILED)
+    except (ValueError, TypeError, OSError) as error:
+        return _refused(str(error), BAD_INPUT)
+
+
+def _refused(sentence: str, code: int) -> int:
+    say(sentence)
+    return code
+
+
+def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """Show a warning as a sentence; the line of source it comes from says nothing to a user of the command."""
+    say(f"Warning: {message}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that answers a bad option as the rest of the package does, with one sentence and no usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message}; see {self.prog} --help.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="tensorfill",
+        description="Fill the holes in a tensor.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tensorfill {__version__}")
+    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        subparser = subparsers.add_parser(
+            name,
+            help=command.summary,
+            usage=f"%(prog)s [options] {command.usage}".rstrip(),
+            description=command.described,
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.options(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser

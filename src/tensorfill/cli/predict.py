@@ -1,0 +1,195 @@
+"""``tensorfill predict``: ask a model for entries."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._checks import listed
+from .._optional import need
+from .command import Command
+from .options import add_interval, check_output, checked_interval
+from .talk import say
+
+if TYPE_CHECKING:
+    from .._types import Integers
+    from ..fit import Fit
+    from ..labels import Labels
+
+TABLES = {".csv": ",", ".tsv": "\t"}
+"""Endings of tables of text, and what stands between their columns."""
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the file that `complete --model` wrote")
+    parser.add_argument("coords", type=Path, metavar="COORDS", help="which entries, one a line; - is standard input")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help="a .csv, .tsv or .parquet file (default: CSV on standard output)",
+    )
+    add_interval(parser, "add columns with the ends of intervals that hold this share of the truth: 0.9")
+    parser.add_argument(
+        "--base", type=int, choices=(0, 1), help="the first index of a file without names (default: as in .tns files)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors, warnings and the answer")
+
+
+def _run(given: argparse.Namespace) -> int:
+    interval = checked_interval(given)
+    check_output(given.output)
+    if given.output is not None and given.output.suffix.lower() not in (*TABLES, ".parquet"):
+        raise ValueError(f"--output must end in .csv, .tsv or .parquet, but {str(given.output)!r} was given.")
+    need("pandas", "files")
+
+    from ..io.npz import load
+
+    fit = load(given.model)
+    asked = _asked(given.coords, fit, given.base)
+    # Of a model of scores people want what they can compare with the data; that has no intervals.
+    answer = fit.predict_mean(asked) if interval is None else fit.predict(asked, interval=interval)
+    _write(answer, given.output)
+    if given.output is not None and not given.quiet:
+        say(f"{len(answer):,} predictions written to {given.output}.")
+    return 0
+
+
+def _asked(path: Path, fit: Fit, base: int | None) -> Any:
+    """Return a table with a column of labels for each mode."""
+    pandas = need("pandas", "files")
+    if str(path) != "-" and not path.exists():
+        raise FileNotFoundError(f"There is no file {path}; check the path.")
+    if path.suffix.lower() == ".parquet":
+        return _columns_of_modes(pandas.read_parquet(path), fit.labels, path)
+    if path.suffix.lower() == ".npy":
+        return _labelled(_whole(np.load(path, allow_pickle=False), path), fit, path, 0 if base is None else base)
+    text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines:
+        raise ValueError(f"{path} must have a line for each entry asked for, but it has none.")
+    return _from_text(lines, path, fit, base)
+
+
+def _from_text(lines: list[str], path: Path, fit: Fit, base: int | None) -> Any:
+    """Return the table of a text: with names in its first line, or of whole numbers alone."""
+    pandas = need("pandas", "files")
+    between = next((each for each in ("\t", ",") if each in lines[0]), None)
+    first = lines[0].split(between)
+    if all(_is_number(field) for field in first):
+        rows = [line.split(between) for line in lines]
+        wrong = next((row for row in rows if len(row) != len(first) or not all(map(_is_number, row))), None)
+        if wrong is not None:
+            raise ValueError(
+                f"each line of {path} must be {len(first)} numbers, as the first is, but one is {' '.join(wrong)!r}."
+            )
+        return _labelled(np.array(rows, dtype=np.float64), fit, path, base)
+    import io
+
+    table = pandas.read_csv(io.StringIO("\n".join(lines)), sep=between or r"\s+", keep_default_na=False)
+    return _columns_of_modes(table, fit.labels, path)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _whole(array: Any, path: Path) -> Any:
+    if array.ndim != 2 or array.dtype.kind not in "iuf":
+        raise ValueError(f"{path} must hold rows of whole numbers, but it holds {array.dtype} of shape {array.shape}.")
+    return array
+
+
+def _labelled(rows: Any, fit: Fit, path: Path, base: int | None) -> Any:
+    """Return a table of labels from rows of indices, which may have a value at their end as in a .tns file."""
+    pandas = need("pandas", "files")
+    ndim = len(fit.shape)
+    if rows.shape[1] not in (ndim, ndim + 1):
+        raise ValueError(
+            f"each line of {path} must be {ndim} indices, one for each of {listed(fit.labels.names)}, and perhaps a "
+            f"value that is passed over, but there are {rows.shape[1]} columns."
+        )
+    indices = rows[:, :ndim]
+    if not np.array_equal(indices, np.round(indices)):
+        raise ValueError(f"indices in {path} must be whole numbers; give a first line with the names to ask by label.")
+    coords: Integers = indices.astype(np.int64)
+    first = (0 if coords.min() == 0 else 1) if base is None else base
+    coords = coords - first
+    _check_inside(coords, fit, path)
+    if first and any(keys is None for keys in fit.labels.keys):
+        warnings.warn(f"indices in {path} were taken to count from 1; in the answer they count from 0.", stacklevel=2)
+    return pandas.DataFrame(
+        {
+            name: coords[:, mode] if keys is None else keys[coords[:, mode]]
+            for mode, (name, keys) in enumerate(zip(fit.labels.names, fit.labels.keys, strict=True))
+        }
+    )
+
+
+def _check_inside(coords: Integers, fit: Fit, path: Path) -> None:
+    wrong = ((coords < 0) | (coords >= np.array(fit.shape))).any(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"indices in {path} must be within {fit.shape}, but row {int(wrong.argmax()) + 1} is not; give --base if "
+            "they do not count from 1."
+        )
+
+
+def _columns_of_modes(table: Any, labels: Labels, path: Path) -> Any:
+    """Return the columns of a table that name modes, in which labels are of the kind that the model has."""
+    for name in labels.names:
+        if name not in table.columns:
+            raise ValueError(
+                f"{path} must have a column for each mode, {listed(labels.names)}, but it has no {name!r}; its "
+                f"columns are {listed(map(str, table.columns))}."
+            )
+    chosen = table[list(labels.names)].copy()
+    for name, keys in zip(labels.names, labels.keys, strict=True):
+        # Texts that look like numbers are read as numbers.
+        if keys is not None and keys.dtype.kind in "UOT" and chosen[name].dtype.kind in "iufb":
+            chosen[name] = chosen[name].astype(str)
+    return chosen
+
+
+def _write(table: Any, path: Path | None) -> None:
+    from ..io.atomic import written_beside
+
+    if path is None:
+        table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        return
+    with written_beside(path) as file:
+        if path.suffix.lower() == ".parquet":
+            need("pyarrow", "files")
+            table.to_parquet(file, index=False)
+        else:
+            table.to_csv(file, sep=TABLES[path.suffix.lower()], index=False)
+
+
+COMMAND = Command(
+    "ask a model for entries",
+    _options,
+    _run,
+    usage="MODEL COORDS [-o OUT]",
+    details="""
+    COORDS is a table (.csv, .tsv, .parquet, or text with blanks) whose first line names the modes, with the labels that
+    the data had, or counts from 0 where it had none; or lines of whole numbers without names, which count from 1 as in
+    .tns files unless a 0 occurs. The answer is a table of the labels, or of indices that count from 0, with a column of
+    predictions. For counts and yes-or-no data (--loss poisson, logistic) it is the expected count or the probability.
+    """,
+    examples=(
+        "tensorfill predict ratings.npz questions.tns",
+        "tensorfill predict rain.npz wanted.csv --interval 0.9 -o answers.csv",
+        "printf 'station,month\\nAspen,7\\n' | tensorfill predict rain.npz -",
+    ),
+)
+"""The subcommand."""

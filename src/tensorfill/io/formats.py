@@ -1,0 +1,178 @@
+"""Every file format by name, and the way from a path to the right one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._checks import choice, listed
+from ..labels import Labelled, Labels
+from ..observations import Observations
+from . import arrays, frostt, matlab, movies, netcdf, pictures, tables, triples
+from .common import Content
+
+__all__ = ["FORMATS", "Format", "format_of", "read", "write"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Parameters
+    ----------
+    summary
+        What it is, in a few words.
+    extensions
+        The endings that stand for it.
+    read, write
+        From a path to `Labelled`, and from a path and `Content` to a file; keywords beyond are its options.
+    extra
+        The extra of tensorfill that brings what it needs, if it needs anything.
+    """
+
+    summary: str
+    extensions: tuple[str, ...]
+    read: Callable[..., Labelled]
+    write: Callable[..., None]
+    extra: str | None = None
+
+
+FORMATS = {
+    "tns": Format("FROSTT, sparse", (".tns", ".tns.gz"), frostt.read, frostt.write),
+    "npz": Format("numpy arrays, or sparse", (".npz",), arrays.read_npz, arrays.write_npz),
+    "npy": Format("numpy array", (".npy",), arrays.read_npy, arrays.write_npy),
+    "mat": Format("MATLAB up to v7", (".mat",), matlab.read, matlab.write),
+    "netcdf": Format("NetCDF", (".nc", ".nc4", ".cdf"), netcdf.read, netcdf.write, "files"),
+    "csv": Format("long table", (".csv", ".csv.gz"), tables.read_csv, tables.write_csv, "files"),
+    "tsv": Format("long table", (".tsv", ".tsv.gz"), tables.read_tsv, tables.write_tsv, "files"),
+    "parquet": Format("long table", (".parquet", ".pq"), tables.read_parquet, tables.write_parquet, "files"),
+    "picture": Format(
+        "picture", (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff"), pictures.read, pictures.write, "images"
+    ),
+    "movie": Format("movie", (".mp4", ".avi", ".gif"), movies.read, movies.write, "movies"),
+    "triples": Format("head<TAB>relation<TAB>tail", (), triples.read, triples.write),
+}
+"""Every format by name."""
+
+
+def read(
+    path: str | PathLike[str], *, missing: str | None = None, format: str | None = None, **options: Any
+) -> Labelled:
+    """Read a tensor from a file, with what is missing and its labels.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        What is missing: ``"nan"`` for what is NaN, ``"zero"`` for what is zero as well, ``"absent"`` for what is not
+        listed, ``"alpha"`` for transparent pixels. By default NaN is missing where a file holds every entry, and what
+        is absent where it lists entries; a zero is never taken for missing unless you say so.
+    format
+        The name of the format; by default the ending of the path says it.
+    **options
+        Of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path that tells where
+        entries were observed, for formats that hold every entry; `value`, the column with the values of a table;
+        `base` (0 or 1), `shape` and `duplicates` of a .tns file.
+
+    Returns
+    -------
+    Labelled
+        The observations, their labels and the way back.
+
+    Examples
+    --------
+    >>> import tempfile, tensorfill
+    >>> path = Path(tempfile.mkdtemp()) / "table.npy"
+    >>> tensorfill.io.write(path, np.array([[1.0, np.nan], [0.0, 4.0]]))
+    >>> tensorfill.io.read(path).observations
+    Observations(shape=(2, 2), observed=3 of 4 (75%), dense)
+    >>> tensorfill.io.read(path, missing="zero").observations
+    Observations(shape=(2, 2), observed=2 of 4 (50%), dense)
+    """
+    where = Path(path)
+    name = format_of(where, format)
+    _check_options(name, "read", FORMATS[name].read, options)
+    if not where.exists():
+        raise FileNotFoundError(f"There is no file {where}; check the path.")
+    if where.is_dir():
+        raise IsADirectoryError(f"{where} is a folder; give the path of a file in it.")
+    return FORMATS[name].read(where, missing=missing, **options)
+
+
+def write(
+    path: str | PathLike[str],
+    data: Any,
+    *,
+    labels: Labels | None = None,
+    format: str | None = None,
+    **options: Any,
+) -> None:
+    """Write a tensor to a file; an error leaves what stood there as it was.
+
+    Parameters
+    ----------
+    path
+        The file.
+    data
+        `Labelled` or plain `Observations`, an array with NaN where it is missing, or another object that
+        `tensorfill.complete` takes.
+    labels
+        The names of the modes and of their indices, for observations and arrays that come without.
+    format
+        The name of the format; by default the ending of the path says it.
+    **options
+        Of some formats: `base` (0 or 1) of a .tns file, `name` of the variable in .mat and .nc files, `value` for the
+        column of a table, `rate` in frames a second of a movie.
+    """
+    where = Path(path)
+    name = format_of(where, format)
+    _check_options(name, "write", FORMATS[name].write, options)
+    FORMATS[name].write(where, _content(data, labels), **options)
+
+
+def format_of(path: Path, format: str | None = None) -> str:
+    """Return the name of a file's format, by its ending unless it is given."""
+    if format is not None:
+        return choice(format, "format", FORMATS)
+    ending = path.name.lower()
+    for name, each in FORMATS.items():
+        if ending.endswith(each.extensions):
+            return name
+    known = ", ".join(ending for each in FORMATS.values() for ending in each.extensions)
+    raise ValueError(
+        f"the ending of {str(path)!r} says no format; endings are {known}; rename it, or give format, one of "
+        f"{listed(FORMATS)}."
+    )
+
+
+def _check_options(name: str, verb: str, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    """Raise an error for an option that the format does not have."""
+    known = [
+        each.name
+        for each in inspect.signature(function).parameters.values()
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name != "missing"
+    ]
+    for option in options:
+        if option not in known:
+            takes = f"it takes {listed(known)}" if known else "it takes none"
+            raise TypeError(f"to {verb} {name} there is no option {option!r}; {takes}.")
+
+
+def _content(data: Any, labels: Labels | None) -> Content:
+    if isinstance(data, Labelled):
+        return Content(data.observations, data.labels if labels is None else labels, data)
+    if isinstance(data, Observations):
+        return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
+    if isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray):
+        return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
+    from ..adapters.registry import take_in
+
+    taken = take_in(data)
+    return Content(taken.observations, taken.labels if labels is None else labels, data)

@@ -1,0 +1,189 @@
+"""FROSTT's text format for sparse tensors: a line for each entry, its indices and then its value."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from .._checks import choice, tensor_shape, whole_number
+from .._types import Floats, Integers
+from ..algebra.ordering import labels_of
+from ..labels import Labelled, Labels
+from ..observations import Observations
+from .atomic import written_beside
+from .common import Content, read_as, warn_of_lost_labels
+
+LINES_AT_ONCE = 100_000
+"""So many lines are put together before they are written."""
+
+_SAID = re.compile(rb"#\s*(shape|base):\s*([\d\s]+)$")
+
+
+def read(
+    path: Path,
+    *,
+    missing: str | None = None,
+    base: int | None = None,
+    shape: Sequence[int] | None = None,
+    duplicates: str = "error",
+) -> Labelled:
+    """Read a .tns file, gzipped or not; what it does not list is missing, and so is NaN, but not a zero.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        ``"absent"``, the default; ``"zero"`` for zeros that are listed as well.
+    base
+        The number of the first index: 1 as FROSTT has it, or 0. By default what a line ``# base: 0`` says, else 0 if
+        an index 0 occurs, else 1.
+    shape
+        The sizes of the modes; by default what a line ``# shape: 3 4 5`` says, else the largest indices.
+    duplicates
+        What to do with coordinates that are listed more than once, as in `Observations`.
+    """
+    kind = choice("absent" if missing is None else missing, "missing for a .tns file", ("absent", "zero"))
+    coords, values, stated = entries(path, base)
+    if shape is None:
+        shape = (coords.max(axis=0) + 1).tolist() if stated is None else stated
+    kept = ~np.isnan(values) & ((values != 0) | (kind != "zero"))
+    if not kept.all():
+        coords, values = coords[kept], values[kept]
+    observations = Observations(coords, values, shape, duplicates=duplicates)
+    return Labelled(observations, Labels.plain(observations.ndim))
+
+
+def entries(path: Path, base: int | None = None) -> tuple[Integers, Floats, tuple[int, ...] | None]:
+    """Return the coordinates, counted from 0, and the values of all lines, and the shape where a comment says it."""
+    with read_as(path, "a .tns file", gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError):
+        columns, said = _head(path)
+        if columns == 0:
+            raise ValueError(f"a .tns file must list at least one entry, but {path} has none.")
+        if columns < 3:
+            raise ValueError(f"each line must be two or more indices and a value, but {path} has {columns} columns.")
+        table = _table(path, columns)
+    coords, values = table["coords"], table["value"]
+    first = _first_index(coords, said["base"][0] if base is None and "base" in said else base)
+    stated = tensor_shape(said["shape"]) if "shape" in said else None
+    return coords - first if first else coords, values, stated
+
+
+def _first_index(coords: Integers, base: int | None) -> int:
+    least = int(coords.min())
+    if base is None:
+        base = 0 if least == 0 else 1
+    if whole_number(base, "base") not in (0, 1):
+        raise ValueError(f"base must be 0 or 1, the number of the first index, but {base} was given.")
+    if least < base:
+        raise ValueError(f"indices must be at least {base}, but {least} occurs; give base=0 if they count from 0.")
+    return base
+
+
+def _opened(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    # A BufferedReader, since GzipFile by itself is slow line by line.
+    return io.BufferedReader(gzip.GzipFile(path)) if zipped else path.open("rb")
+
+
+def _head(path: Path) -> tuple[int, dict[str, list[int]]]:
+    """Return the number of columns of the first entry, 0 if there is none, and what comments before it say."""
+    said: dict[str, list[int]] = {}
+    with _opened(path) as file:
+        for line in file:
+            comment = _SAID.match(line.strip())
+            if comment is not None:
+                said[comment[1].decode()] = [int(number) for number in comment[2].split()]
+            fields = line.partition(b"#")[0].split()
+            if fields:
+                return len(fields), said
+    return 0, said
+
+
+def _table(path: Path, columns: int) -> Any:
+    kind = np.dtype([("coords", np.int64, (columns - 1,)), ("value", np.float64)])
+    try:
+        with _opened(path) as file:
+            return np.loadtxt(file, dtype=kind, comments="#", ndmin=1, encoding="utf-8")
+    except ValueError as error:
+        # The reader counts rows without comments and blank lines, which nobody finds in an editor.
+        with _opened(path) as file:
+            found = _first_bad_line(file, columns)
+        if found is None:
+            raise
+        number, line = found
+        raise ValueError(
+            f"each line must be {columns - 1} whole numbers and a value, as in the first, but line {number} of {path} "
+            f"is {line!r}; correct it or take it out."
+        ) from error
+
+
+def _first_bad_line(lines: Iterable[bytes], columns: int) -> tuple[int, str] | None:
+    for number, line in enumerate(lines, start=1):
+        fields = line.partition(b"#")[0].split()
+        if fields and not (len(fields) == columns and _are_numbers(fields)):
+            text = line.decode("utf-8", "replace").strip()
+            return number, text if len(text) <= 60 else f"{text[:60]}..."
+    return None
+
+
+def _are_numbers(fields: Sequence[bytes]) -> bool:
+    try:
+        float(fields[-1])
+        return all(-(2**63) <= int(field) < 2**63 for field in fields[:-1])
+    except ValueError:
+        return False
+
+
+def write(path: Path, content: Content, *, base: int = 1) -> None:
+    """Write a .tns file, gzipped if its name ends in .gz, with a first line that says the shape.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        What to write; missing entries are left out.
+    base
+        The number of the first index: 1 as FROSTT has it, or 0.
+    """
+    if whole_number(base, "base") not in (0, 1):
+        raise ValueError(f"base must be 0 or 1, the number of the first index, but {base} was given.")
+    warn_of_lost_labels(content.labels, "a .tns file")
+    coords, values = content.entries()
+    with written_beside(path) as file:
+        if path.suffix.lower() == ".gz":
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as zipped:
+                _write_lines(zipped, coords, values, content.shape, base)
+        else:
+            _write_lines(file, coords, values, content.shape, base)
+
+
+def _write_lines(
+    file: IO[bytes] | gzip.GzipFile, coords: Integers, values: Floats, shape: tuple[int, ...], base: int
+) -> None:
+    file.write(f"# shape: {' '.join(map(str, shape))}\n".encode())
+    if base == 0:
+        file.write(b"# base: 0\n")
+    # Counts read better without a point.
+    whole = bool(np.all((values == np.round(values)) & (np.abs(values) < 2**53)))
+    for start in range(0, len(values), LINES_AT_ONCE):
+        part = slice(start, start + LINES_AT_ONCE)
+        numbers = values[part].astype(np.int64) if whole else values[part]
+        columns = [*(coords[part] + base).T.tolist(), numbers.tolist()]
+        file.write("".join(" ".join(map(str, row)) + "\n" for row in zip(*columns, strict=True)).encode())
+
+
+def repeats(path: Path, base: int | None = None) -> int:
+    """Return how many lines of a .tns file list an entry that another line lists too."""
+    coords, _, _ = entries(path, base)
+    shape = tuple((coords.max(axis=0) + 1).tolist())
+    return len(coords) - 1 - int(labels_of(coords, shape).max())

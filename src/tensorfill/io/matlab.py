@@ -1,0 +1,78 @@
+"""MATLAB's .mat files, up to version 7."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..labels import Labelled
+from .atomic import written_beside
+from .common import Content, Mask, chosen_array, dense_labelled, read_as, warn_of_lost_labels
+
+VARIABLE = "tensor"
+"""The name of the variable that is written."""
+
+
+def read(path: Path, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None) -> Labelled:
+    """Read an array of a .mat file; NaN is missing, and a zero is a zero unless `missing` says otherwise.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        ``"nan"``, the default; ``"zero"`` where zeros are missing too. For a sparse matrix what `take_in` allows.
+    name
+        The variable, where several can be a tensor.
+    mask
+        Where entries were observed: an array, or the path of one; what is not zero was observed.
+    """
+    from scipy import io, sparse
+
+    with path.open("rb") as file:
+        try:
+            with read_as(path, "a .mat file", ValueError, TypeError, OSError, io.matlab.MatReadError):
+                held = io.loadmat(file)
+        except NotImplementedError:
+            raise ValueError(
+                f"{path} is a MATLAB v7.3 file, which is not read; save it again with save(..., '-v7')."
+            ) from None
+    numbers = {each: array for each, array in held.items() if not each.startswith("__") and _is_numeric(array)}
+    sizes = {each: array.shape for each, array in numbers.items()}
+    # MATLAB keeps numbers and vectors as matrices too.
+    tensors = [each for each, shape in sizes.items() if sum(size > 1 for size in shape) > 1]
+    found = numbers[chosen_array(path, sizes, name, tensors)]
+    if sparse.issparse(found):
+        from ..adapters.registry import take_in
+
+        if mask is not None:
+            raise ValueError(f"mask is for arrays that hold every entry, but {path} holds a sparse matrix.")
+        return take_in(found, missing=missing)
+    return dense_labelled(found, missing=missing, mask=mask)
+
+
+def _is_numeric(array: Any) -> bool:
+    from scipy import sparse
+
+    return (isinstance(array, np.ndarray) or bool(sparse.issparse(array))) and array.dtype.kind in "biuf"
+
+
+def write(path: Path, content: Content, *, name: str = VARIABLE) -> None:
+    """Write an array, with NaN where an entry is missing.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        What to write.
+    name
+        The variable.
+    """
+    from scipy import io
+
+    warn_of_lost_labels(content.labels, "a .mat file")
+    with written_beside(path) as file:
+        io.savemat(file, {name: content.dense()}, do_compression=True)

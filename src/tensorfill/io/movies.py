@@ -1,0 +1,134 @@
+"""Movies: time x row x column x colour, with values from 0 to 255; .mp4, .avi and .gif."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import real_number
+from .._optional import need
+from ..labels import Labelled, Labels
+from .atomic import written_beside
+from .common import Content, Mask, dense_labelled, read_as
+from .pictures import CHANNELS, rounded
+
+RATE = 25.0
+"""Frames a second, where nothing says how many."""
+
+COLOURS = CHANNELS[3]
+
+
+def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
+    """Read a movie; nothing of it is missing unless `missing` or `mask` says so. Frames are labelled by their time.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        ``"zero"`` where values of 0 are missing; by default nothing is.
+    mask
+        Where entries were observed: an array, or the path of one; what is not zero was observed.
+    """
+    frames, times = _from_gif(path) if path.suffix.lower() == ".gif" else _from_video(path)
+    labels = Labels(("time", "row", "column", "colour"), (times, None, None, np.array(COLOURS)))
+    depth = np.dtype(np.uint8)
+    return dense_labelled(frames, labels, missing=missing, mask=mask, restore=lambda filled: rounded(filled, depth))
+
+
+def _from_video(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    av = need("av", "movies")
+    with read_as(path, "a movie", av.error.FFmpegError, ValueError, IndexError), av.open(str(path)) as file:
+        stream = file.streams.video[0]
+        rate = float(stream.average_rate or RATE)
+        frames = [frame.to_ndarray(format="rgb24") for frame in file.decode(stream)]
+        if not frames:
+            raise ValueError("it has no frames")
+    return np.stack(frames), _times(len(frames), rate)
+
+
+def _from_gif(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    pillow, sequence = need("PIL.Image", "images"), need("PIL.ImageSequence", "images")
+    frames, milliseconds = [], []
+    with read_as(path, "a GIF", OSError, SyntaxError, ValueError, EOFError), pillow.open(path) as file:
+        for frame in sequence.Iterator(file):
+            milliseconds.append(float(frame.info.get("duration", 1000 / RATE)) or 1000 / RATE)
+            frames.append(np.asarray(frame.convert("RGB")))
+    return np.stack(frames), _times(len(frames), 1000 / float(np.mean(milliseconds)))
+
+
+def _times(count: int, rate: float) -> NDArray[Any]:
+    return np.arange(count) / rate
+
+
+def write(path: Path, content: Content, *, rate: float | None = None) -> None:
+    """Write a movie, rounded and clipped to 0..255.
+
+    Parameters
+    ----------
+    path
+        The file: .mp4 (H.264, small, changes values), .avi (FFV1, large, keeps them), or .gif (256 colours a frame).
+    content
+        What to write: time x row x column x 3 colours, or time x row x column in grey.
+    rate
+        Frames a second; by default as the labels of the frames say, else 25.
+    """
+    array = content.whole("a movie")
+    if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] != 3):
+        raise ValueError(
+            f"a movie must have shape (frames, rows, columns, 3) or (frames, rows, columns), but {array.shape} was "
+            "given; write .npy or .npz."
+        )
+    speed = _rate(content.labels) if rate is None else real_number(rate, "rate", above=0)
+    if path.suffix.lower() == ".gif":
+        _write_gif(path, array, speed)
+    else:
+        _write_video(path, array, speed)
+
+
+def _rate(labels: Labels) -> float:
+    """Return the frames a second that the labels of the frames say."""
+    times = labels.keys[0]
+    if labels.names[0] != "time" or times is None or times.dtype.kind != "f" or len(times) < 2:
+        return RATE
+    step = float(times[-1] - times[0]) / (len(times) - 1)
+    return 1.0 / step if step > 0 else RATE
+
+
+def _frames(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield each frame in colour."""
+    for frame in array:
+        pixels = rounded(frame, np.dtype(np.uint8))
+        yield np.ascontiguousarray(pixels if pixels.ndim == 3 else np.repeat(pixels[..., None], 3, axis=2))
+
+
+def _write_gif(path: Path, array: NDArray[Any], rate: float) -> None:
+    pillow = need("PIL.Image", "images")
+    first, *others = (pillow.fromarray(frame).quantize(256) for frame in _frames(array))
+    with written_beside(path) as file:
+        # GIF counts time in hundredths of a second, and players take fewer than two for ten.
+        first.save(
+            file, format="GIF", save_all=True, append_images=others, duration=max(round(1000 / rate), 20), loop=0
+        )
+
+
+def _write_video(path: Path, array: NDArray[Any], rate: float) -> None:
+    av = need("av", "movies")
+    lossless = path.suffix.lower() == ".avi"
+    rows, columns = array.shape[1:3]
+    # Players expect colours at half the resolution, which an odd number of rows or columns does not allow.
+    halved = rows % 2 == 0 and columns % 2 == 0
+    with written_beside(path) as file, av.open(file, "w", format="avi" if lossless else "mp4") as movie:
+        stream = movie.add_stream("ffv1" if lossless else "libx264", rate=Fraction(rate).limit_denominator(1001))
+        stream.width, stream.height = columns, rows
+        stream.pix_fmt = "bgr0" if lossless else "yuv420p" if halved else "yuv444p"
+        if not lossless:
+            stream.options = {"crf": "16"}
+        for frame in _frames(array):
+            movie.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        movie.mux(stream.encode())

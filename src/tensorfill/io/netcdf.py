@@ -1,0 +1,62 @@
+"""NetCDF files, by xarray: the names of the modes are its dimensions, and the labels its coordinates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .._optional import need
+from ..labels import Labelled
+from .atomic import named_beside
+from .common import Content, chosen_array, read_as
+
+VARIABLE = "value"
+"""The name of the variable that is written, where the data has none."""
+
+
+def read(path: Path, *, missing: str | None = None, name: str | None = None) -> Labelled:
+    """Read a variable of a NetCDF file; its fill value and NaN are missing.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        ``"nan"``, the default; ``"zero"`` where zeros are missing too.
+    name
+        The variable, where several can be a tensor.
+    """
+    from ..adapters.registry import take_in
+
+    xarray = need("xarray", "files")
+    need("netCDF4", "files")
+    with read_as(path, "NetCDF", ValueError, OSError):
+        opened = xarray.open_dataset(path, engine="netcdf4")
+    with opened as file:
+        sizes = {str(each): data.shape for each, data in file.data_vars.items() if data.dtype.kind in "biuf"}
+        chosen = chosen_array(path, sizes, name, [each for each, shape in sizes.items() if len(shape) > 1])
+        loaded = file[chosen].load()
+    return take_in(loaded, missing=missing)
+
+
+def write(path: Path, content: Content, *, name: str | None = None) -> None:
+    """Write an array with its labels, and NaN where an entry is missing.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        What to write; an xarray.DataArray is written as it is.
+    name
+        The variable; by default that of the DataArray, else ``"value"``.
+    """
+    xarray = need("xarray", "files")
+    need("netCDF4", "files")
+    array: Any = content.given
+    if not isinstance(array, xarray.DataArray):
+        names, keys = content.labels.names, content.labels.keys
+        coords = {each: key for each, key in zip(names, keys, strict=True) if key is not None}
+        array = xarray.DataArray(content.dense(), dims=names, coords=coords)
+    with named_beside(path) as beside:
+        array.rename(name or array.name or VARIABLE).to_netcdf(beside, engine="netcdf4")

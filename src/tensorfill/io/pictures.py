@@ -1,0 +1,119 @@
+"""Pictures: rows x columns in grey, rows x columns x colours otherwise, with values as stored (0 to 255)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import choice
+from .._optional import need
+from .._types import Floats
+from ..labels import Labelled, Labels
+from .atomic import written_beside
+from .common import Content, Mask, dense_labelled, read_as
+
+CHANNELS = {
+    2: ("grey", "alpha"),
+    3: ("red", "green", "blue"),
+    4: ("red", "green", "blue", "alpha"),
+}
+"""The labels of the colours, by how many there are."""
+
+_AS = {"1": "L", "PA": "RGBA", "La": "LA", "RGBa": "RGBA"}
+_KEPT = ("L", "LA", "RGB", "RGBA")
+_FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".png": "PNG", ".bmp": "BMP"}
+
+
+def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
+    """Read a picture; nothing of it is missing unless `missing` or `mask` says so.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        ``"zero"`` where values of 0 are missing; ``"alpha"`` where pixels that are fully transparent are, which leaves
+        the other channels; by default nothing is.
+    mask
+        Where pixels were observed: a picture of the same size, or an array; what is not zero was observed.
+    """
+    array = _pixels(path)
+    if missing == "alpha":
+        if array.ndim != 3 or array.shape[2] not in (2, 4):
+            raise ValueError(f"missing='alpha' needs a picture with an alpha channel, but {path} has none.")
+        seen = array[..., -1] > 0
+        array = array[..., 0] if array.shape[2] == 2 else array[..., :3]
+        array = np.where(seen if array.ndim == 2 else seen[..., None], array, np.nan)
+        missing = None
+    else:
+        choice("nan" if missing is None else missing, "missing for a picture", ("nan", "zero", "alpha"))
+    labels = picture_labels(array.shape)
+    depth = array.dtype if array.dtype == np.uint16 else np.dtype(np.uint8)
+    return dense_labelled(array, labels, missing=missing, mask=mask, restore=lambda filled: rounded(filled, depth))
+
+
+def picture_labels(shape: tuple[int, ...]) -> Labels:
+    """Return the names of the modes of a picture, and of its colours."""
+    if len(shape) == 2:
+        return Labels(("row", "column"), (None, None))
+    return Labels(("row", "column", "colour"), (None, None, np.array(CHANNELS[shape[2]])))
+
+
+def rounded(values: Floats, depth: np.dtype[Any]) -> NDArray[Any]:
+    """Return values as whole numbers from 0 to the largest that `depth` holds; those beyond are clipped."""
+    return np.clip(np.rint(values), 0, np.iinfo(depth).max).astype(depth)
+
+
+def _pixels(path: Path) -> NDArray[Any]:
+    """Return the values of a picture: uint8, or uint16 for grey of 16 bits."""
+    pillow = need("PIL.Image", "images")
+    with read_as(path, "a picture", OSError, SyntaxError, ValueError, EOFError), pillow.open(path) as picture:
+        if getattr(picture, "n_frames", 1) > 1:
+            raise ValueError(f"it holds {picture.n_frames} pictures; save them as single files, or as a movie or .npy")
+        if picture.mode == "F" or picture.mode.startswith("I"):
+            return _deep(np.asarray(picture))
+        wanted = _AS.get(picture.mode, picture.mode if picture.mode in _KEPT else "RGB")
+        if picture.mode == "P" and "transparency" in picture.info:
+            wanted = "RGBA"
+        return np.asarray(picture if picture.mode == wanted else picture.convert(wanted))
+
+
+def _deep(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() > np.iinfo(np.uint16).max:
+        raise ValueError(f"its values are {array.dtype} beyond 16 bits; save them as .npy")
+    return array.astype(np.uint16)
+
+
+def write(path: Path, content: Content) -> None:
+    """Write a picture, rounded and clipped to 0..255, or to 0..65535 for an array of uint16.
+
+    Parameters
+    ----------
+    path
+        The file; its ending says the format. JPEG changes values.
+    content
+        What to write: rows x columns, or rows x columns x 2, 3 or 4 colours.
+    """
+    pillow = need("PIL.Image", "images")
+    array = content.whole("a picture")
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in CHANNELS):
+        raise ValueError(
+            f"a picture must have shape (rows, columns) or (rows, columns, 2 to 4 colours), but {array.shape} was "
+            "given; write .npy or .npz."
+        )
+    deep = array.dtype == np.uint16
+    kind = _FORMATS.get(path.suffix.lower(), "PNG")
+    if deep and (array.ndim == 3 or kind not in ("PNG", "TIFF")):
+        raise ValueError(
+            f"16 bits are for grey .png and .tif pictures only, but {array.shape} as {kind} was asked for; write .npy, "
+            "or scale the values to 0..255."
+        )
+    picture = pillow.fromarray(rounded(array, np.dtype(np.uint16 if deep else np.uint8)))
+    if kind in ("JPEG", "BMP") and picture.mode in ("LA", "RGBA"):
+        raise ValueError(f"a {kind} picture holds no alpha channel, but {array.shape} was given; write .png or .tif.")
+    with written_beside(path) as file:
+        # A JPEG of little loss: the file is an answer, not a preview.
+        picture.save(file, format=kind, **({"quality": 95, "subsampling": 0} if kind == "JPEG" else {}))
