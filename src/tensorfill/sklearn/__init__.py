@@ -1,0 +1,13 @@
+"""Estimators for scikit-learn: `MatrixImputer` for tables, `TensorCompleter` for arrays of any order.
+
+They need scikit-learn: ``pip install "tensorfill[sklearn]"``.
+"""
+
+from .._optional import need
+
+need("sklearn", "sklearn")
+
+from .completer import TensorCompleter  # noqa: E402
+from .imputer import MatrixImputer  # noqa: E402
+
+__all__ = ["MatrixImputer", "TensorCompleter"]

@@ -1,0 +1,265 @@
+"""An imputer for tables, by low-rank completion."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.impute import MissingIndicator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
+
+from .._checks import listed
+from .._types import Floats
+from ..penalties import Penalty
+from .learning import learn
+from .projection import Projection
+
+
+class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Fill the missing entries of a table of samples and features by low-rank completion.
+
+    `fit` completes the table and keeps its column space: the directions in which samples vary, and how much.
+    `transform` projects each sample on it and fills its missing entries only: least squares of its observed entries,
+    with a ridge that is weak along directions in which samples vary much. Both the regularisation of the completion and
+    the size of the ridge are chosen on held-out entries. A sample with nothing observed gets the means.
+
+    With fewer than ten observed entries, or a single feature that varies, there is nothing to learn from, and what is
+    missing gets the mean of its feature.
+
+    Samples of the training table are projected too, rather than filled with what `tensorfill.complete` makes of them,
+    so that a sample is filled in the same way whether it was in that table or not.
+
+    Parameters
+    ----------
+    penalty : {"auto", "nuclear", "lsp", "capped_l1", "tnn", "scad", "mcp"} or penalty object
+        What is paid for each singular value. ``"auto"`` is ``"nuclear"``, or ``"lsp"`` where that is clearly better on
+        held-out entries, as it is for tables that are nearly of low rank.
+    lam : float or "auto"
+        How strongly the table is pulled towards low rank; ``"auto"`` chooses it on held-out entries.
+    theta : float or "auto"
+        The parameter of the penalty.
+    max_rank : int or None
+        The low-rank table is of this rank at most.
+    centre : bool
+        Whether the mean of each feature is taken away first and added again at the end.
+    scale : bool
+        Whether features are brought to one scale first, so that their units do not matter.
+    bounds : (low, high), "observed" or None
+        What is filled in is clipped to these: numbers, or one for each feature; ``"observed"`` for the least and the
+        largest value of each feature in `fit`.
+    missing_values : number
+        What stands for a missing entry. With another than NaN, NaN is refused.
+    add_indicator : bool
+        Whether to append columns that tell which entries were missing, as `sklearn.impute.MissingIndicator` makes them.
+    keep_empty_features : bool
+        Whether features without any observed entry in `fit` are kept, and filled with 0, rather than dropped.
+    max_iter, tol
+        When the completion stops: after so many iterations, or when its objective changes by less than this share.
+    random_state : int, RandomState or None
+        Decides which entries are held out, and everything else that is random.
+
+    Attributes
+    ----------
+    fit_ : tensorfill.Fit or None
+        The completion of the scaled training table, of its features that vary and its samples that have any entry.
+    path_ : tensorfill.selection.Path or None
+        The regularisations that were tried.
+    penalty_ : str, penalty object or None
+        The penalty that was chosen.
+    projection_ : Projection
+        The mean and the directions of the scaled features, and the variance of the noise.
+    rank_ : int
+        The number of directions.
+    mean_, scale_ : arrays of shape (n_features_in_,)
+        What is taken away from the features, and what they are divided by.
+    empty_ : array of bool
+        Which features had no observed entry.
+    limits_ : (low, high) or None
+        What is filled in is clipped to these, one for each feature.
+    indicator_ : MissingIndicator or None
+        What makes the columns that `add_indicator` asks for.
+    n_iter_ : int
+        Iterations of the last completion.
+    n_features_in_, feature_names_in_
+        As of every estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensorfill.sklearn import MatrixImputer
+    >>> table = np.outer(np.arange(1.0, 13.0), [1.0, 2.0, 3.0, 4.0])
+    >>> table[2, 3] = np.nan
+    >>> imputer = MatrixImputer(random_state=0).fit(table)
+    >>> imputer.transform([[5.0, 10.0, np.nan, 20.0]]).round(1).tolist()
+    [[5.0, 10.0, 15.0, 20.0]]
+    """
+
+    def __init__(
+        self,
+        *,
+        penalty: str | Penalty = "auto",
+        lam: float | str = "auto",
+        theta: float | str = "auto",
+        max_rank: int | None = None,
+        centre: bool = True,
+        scale: bool = True,
+        bounds: Sequence[Any] | str | None = None,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.lam = lam
+        self.theta = theta
+        self.max_rank = max_rank
+        self.centre = centre
+        self.scale = scale
+        self.bounds = bounds
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn the column space of a table.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            The table.
+        y
+            Not used.
+        """
+        self._check_flags()
+        table = self._checked(X, reset=True)
+        seen = ~np.isnan(table)
+        if not seen.any():
+            raise ValueError(f"X must have an observed entry, but all {table.size:,} are missing; give some.")
+        self.empty_ = ~seen.any(axis=0)
+        self._warn_of_empty()
+        self.limits_ = self._checked_bounds(table)
+        self.indicator_ = MissingIndicator(error_on_new=False).fit(table) if self.add_indicator else None
+        self._learn(table)
+        return self
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Return a table with its missing entries filled in.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            The table, of samples that `fit` has seen or of others.
+        """
+        check_is_fitted(self)
+        table = self._checked(X, reset=False)
+        missing = np.isnan(table)
+        rows = ((table - self.mean_) / self.scale_).astype(np.float64)
+        filled = self.projection_.fill(rows) * self.scale_ + self.mean_
+        if self.limits_ is not None:
+            filled = np.clip(filled, *self.limits_)
+        out = np.where(missing, filled, table).astype(table.dtype)
+        out = out if self.keep_empty_features else out[:, ~self.empty_]
+        if self.indicator_ is not None:
+            out = np.hstack([out, self.indicator_.transform(table).astype(table.dtype)])
+        return out
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+        """Return the names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features
+            The names of the features, where `fit` was not told them.
+        """
+        names: NDArray[np.object_] = super().get_feature_names_out(input_features)
+        kept = names if self.keep_empty_features else names[~self.empty_]
+        if self.indicator_ is None:
+            return kept
+        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = _is_nan(self.missing_values)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _checked(self, X: ArrayLike, *, reset: bool) -> Floats:
+        """Return a table as floats, with NaN where an entry is missing."""
+        finite = "allow-nan" if _is_nan(self.missing_values) else True
+        table: Floats = validate_data(self, X, reset=reset, dtype=FLOAT_DTYPES, ensure_all_finite=finite)
+        return table if _is_nan(self.missing_values) else np.where(table == self.missing_values, np.nan, table)
+
+    def _check_flags(self) -> None:
+        for name in ("centre", "scale", "add_indicator", "keep_empty_features"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, but {value!r} was given.")
+
+    def _warn_of_empty(self) -> None:
+        if self.empty_.any() and not self.keep_empty_features:
+            names = listed(OneToOneFeatureMixin.get_feature_names_out(self)[self.empty_].tolist())
+            warnings.warn(
+                f"The features {names} have no observed entry and are dropped; keep_empty_features=True keeps them.",
+                stacklevel=3,
+            )
+
+    def _checked_bounds(self, table: Floats) -> tuple[Floats, Floats] | None:
+        """Return the least and the largest value of each feature, if there are limits."""
+        if self.bounds is None:
+            return None
+        if isinstance(self.bounds, str) and self.bounds == "observed":
+            low = np.where(np.isnan(table), np.inf, table).min(axis=0)
+            high = np.where(np.isnan(table), -np.inf, table).max(axis=0)
+            return np.where(self.empty_, 0.0, low), np.where(self.empty_, 0.0, high)
+        allowed = "bounds must be None, 'observed' or (low, high), each a number or one for each feature"
+        try:
+            low, high = (np.broadcast_to(np.asarray(limit, dtype=float), self.n_features_in_) for limit in self.bounds)
+        except (TypeError, ValueError):
+            raise ValueError(f"{allowed}, but {self.bounds!r} was given.") from None
+        if not (low <= high).all():
+            raise ValueError(f"{allowed}, with low at most high, but {self.bounds!r} was given.")
+        return low, high
+
+    def _learn(self, table: Floats) -> None:
+        """Set what the features are scaled by, and learn the projection of those that vary."""
+        values = np.where(self.empty_, 0.0, table).astype(np.float64)
+        means = np.nanmean(values, axis=0)
+        self.mean_ = means if self.centre else np.zeros_like(means)
+        varies = np.nanmax(values, axis=0) > np.nanmin(values, axis=0)
+        self.scale_ = _spread(values - self.mean_, varies) if self.scale else np.ones_like(means)
+        scaled = (values - self.mean_) / self.scale_
+        mean, loadings, noise = (means - self.mean_) / self.scale_, np.zeros((len(means), 0)), 0.0
+        self.fit_ = self.path_ = self.penalty_ = None
+        if varies.any():
+            settings = {name: getattr(self, name) for name in ("lam", "theta", "max_rank", "max_iter", "tol")}
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            learnt = learn(scaled[:, varies], self.penalty, settings, np.random.default_rng(seed))
+            mean[varies], noise = learnt.projection.mean, learnt.projection.noise
+            loadings = np.zeros((len(means), learnt.projection.rank))
+            loadings[varies] = learnt.projection.loadings
+            self.fit_, self.penalty_ = learnt.fit, learnt.penalty
+            self.path_ = None if learnt.trial is None else learnt.trial.path
+        self.projection_ = Projection(mean, loadings, noise)
+        self.rank_ = self.projection_.rank
+        self.n_iter_ = 0 if self.fit_ is None else self.fit_.history[-1].iteration
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _spread(values: NDArray[np.float64], varies: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the root mean square of each column, or 1 where it does not vary."""
+    # Numbers of at most one do not overflow when squared.
+    largest = np.where(varies, np.nanmax(np.abs(values), axis=0), 1.0)
+    return np.where(varies, largest * np.sqrt(np.nanmean((values / largest) ** 2, axis=0)), 1.0)

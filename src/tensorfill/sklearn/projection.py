@@ -1,0 +1,104 @@
+"""Filling rows, seen before or not, from the column space that a low-rank fit has found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Booleans, Floats
+from ..models import FoldedLowRank
+
+BUDGET = 2**21
+"""Numbers held at a time in the systems of the rows, so that memory does not grow with their number."""
+
+LEAST_NOISE = 1e-10
+"""The noise is at least this share of the mean variance that the column space explains, to keep systems solvable."""
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Rows x = mean + loadings z + noise, with z of unit variance in every direction.
+
+    A row's missing entries are filled with their mean given its observed entries o, if all is Gaussian:
+
+        z = (noise I + W_o^T W_o)^-1 W_o^T (x_o - mean_o),    x = mean + W z
+
+    This is least squares on the column space with a ridge for each direction, which is weak where the training rows
+    vary much. A row with few observed entries is drawn towards the mean, and one with none is the mean.
+
+    Parameters
+    ----------
+    mean
+        The mean of each column.
+    loadings
+        W: the directions of the column space, one to a column, each as long as its standard deviation.
+    noise
+        The variance of what the column space does not explain.
+    """
+
+    mean: NDArray[np.float64]
+    loadings: NDArray[np.float64]
+    noise: float
+
+    @classmethod
+    def of_model(cls, model: FoldedLowRank) -> Projection:
+        """Return the projection on the column space of a low-rank matrix, with no noise; nothing dense is built."""
+        left, right = _factors(model)
+        average = left.mean(axis=0)
+        q, upper = np.linalg.qr(right)
+        _, s, directions = np.linalg.svd((left - average) @ upper.T, full_matrices=False)
+        kept = s > len(left) * np.finfo(float).eps * s.max(initial=0.0)
+        loadings = (q @ directions.T * (s / np.sqrt(len(left))))[:, kept]
+        return cls(right @ average, loadings, 0.0)
+
+    def with_noise(self, noise: float) -> Projection:
+        """Return the projection with another variance of the noise, or with the least that it can have."""
+        explained = float(np.sum(self.loadings**2)) / max(len(self.mean), 1)
+        return replace(self, noise=max(float(noise), LEAST_NOISE * explained))
+
+    @property
+    def rank(self) -> int:
+        """The dimension of the column space."""
+        return int(self.loadings.shape[1])
+
+    def fill(self, rows: Floats) -> NDArray[np.float64]:
+        """Return the rows with what is NaN filled in."""
+        filled = np.array(rows, dtype=np.float64)
+        lacking = np.flatnonzero(np.isnan(filled).any(axis=1))
+        columns, rank = self.loadings.shape
+        size = max(1, BUDGET // max(1, rank * (columns + rank)))
+        for first in range(0, len(lacking), size):
+            some = lacking[first : first + size]
+            part = filled[some]
+            filled[some] = np.where(np.isnan(part), self.mean + self._scores(part) @ self.loadings.T, part)
+        return filled
+
+    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the z of each row; rows that lack the same entries share their system."""
+        if self.rank == 0:
+            return np.zeros((len(rows), 0))
+        seen = ~np.isnan(rows)
+        patterns, which = np.unique(seen, axis=0, return_inverse=True)
+        right = np.where(seen, rows - self.mean, 0.0) @ self.loadings
+        inverses = np.linalg.inv(self._systems(patterns))
+        scores: NDArray[np.float64] = (inverses[which.reshape(-1)] @ right[:, :, None])[:, :, 0]
+        return scores
+
+    def _systems(self, patterns: Booleans) -> NDArray[np.float64]:
+        """Return noise I + W_o^T W_o for each pattern of observed entries."""
+        products: NDArray[np.float64] = (patterns[:, None, :] * self.loadings.T) @ self.loadings
+        return products + self.noise * np.eye(self.rank)
+
+
+def _factors(model: FoldedLowRank) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return A and B with the matrix A B^T."""
+    left: list[Floats] = [np.zeros((model.shape[0], 0))]
+    right: list[Floats] = [np.zeros((model.shape[1], 0))]
+    for weight, part in model.terms:
+        # Unfolded along its columns a matrix is transposed.
+        of_rows, of_columns = (part.u, part.v) if part.mode == 0 else (part.v, part.u)
+        left.append(of_rows * (weight * part.s))
+        right.append(of_columns)
+    return np.hstack(left), np.hstack(right)
