@@ -18,26 +18,33 @@ import numpy as np
 from .._types import Floats
 from ..parallel import side_by_side
 from .component import Component, WeightedComponent
-from .unfolding import Shape, around
+from .unfolding import Shape, around, columns
+
+CACHED = 2**14
+"""Numbers that stay in a core's cache."""
 
 WORTH_SHARING = 2**16
 """Numbers in a factor from which on threads share the inner products of a sum."""
 
 
-def left_product(component: Component, weight: float, shape: Shape, mode: int, a: Floats) -> Floats:
-    """Return ``unfold_i(weight * component)^T @ a`` for i = `mode`, of shape (N_i, block); equation (mulv1)."""
+def left_product(
+    component: Component, weight: float, shape: Shape, mode: int, a: Floats, out: Floats | None = None
+) -> Floats:
+    """Return ``unfold_i(weight * component)^T @ a`` for i = `mode`, in `out`, of shape (N_i, block); (mulv1)."""
     u, v = component.u * (weight * component.s), component.v
+    if out is None:
+        out = np.empty((columns(shape, mode), a.shape[1]), dtype=np.result_type(u, a))
     if component.mode == mode:
-        product: Floats = v @ (u.T @ a)
-        return product
+        return np.matmul(v, u.T @ a, out=out)
     rank, block = component.rank, a.shape[1]
     before_i, after_i = around(shape, mode, without=component.mode)
     before_j, after_j = around(shape, component.mode, without=mode)
     small = a.T @ v.reshape(before_i, shape[mode], after_i * rank)
     small = small.reshape(before_i, block, after_i, rank).transpose(0, 2, 3, 1)
     small = small.reshape(before_j, after_j, rank, block).transpose(0, 2, 1, 3)
-    product = u @ small.reshape(before_j, rank, after_j * block)
-    return product.reshape(-1, block)
+    folded = out.reshape(before_j, shape[component.mode], after_j * block)
+    np.matmul(u, small.reshape(before_j, rank, after_j * block), out=folded)
+    return out
 
 
 def right_product(component: Component, weight: float, shape: Shape, mode: int, b: Floats) -> Floats:
@@ -52,8 +59,16 @@ def right_product(component: Component, weight: float, shape: Shape, mode: int, 
     small = u.T @ b.reshape(before_j, shape[component.mode], after_j * block)
     small = small.reshape(before_j, rank, after_j, block).transpose(0, 2, 1, 3)
     small = small.reshape(before_i, after_i * rank, block)
-    product = v.reshape(before_i, shape[mode], after_i * rank) @ small
-    total: Floats = product.sum(axis=0)
+    return _sum_of_products(v.reshape(before_i, shape[mode], after_i * rank), small)
+
+
+def _sum_of_products(first: Floats, second: Floats) -> Floats:
+    """Return the sum of ``first[q] @ second[q]`` over q, of which only a few are held at a time."""
+    rows, cols = first.shape[1], second.shape[2]
+    total = np.zeros((rows, cols), dtype=np.result_type(first, second))
+    step = max(1, CACHED // (rows * cols))
+    for q in range(0, len(first), step):
+        total += (first[q : q + step] @ second[q : q + step]).sum(axis=0)
     return total
 
 

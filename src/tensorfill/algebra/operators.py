@@ -34,13 +34,19 @@ class SparsePlusLowRank:
         return self.pattern.shape[self.mode], columns(self.pattern.shape, self.mode)
 
     def left(self, a: Floats) -> Floats:
-        """Return the transposed matrix times `a`."""
-        products = self._run(
-            [partial(left_product, part, weight, self.pattern.shape, self.mode, a) for weight, part in self._present]
-        )
-        out, *others = products or [np.zeros((self.shape[1], a.shape[1]), dtype=self.values.dtype)]
-        self.pattern.add_left(self.mode, self.values, a, out, others)
-        return out
+        """Return the transposed matrix times `a`, in an array that holds it until the next call."""
+        terms = self._present
+        room = self.pattern.room("left", [(self.shape[1], a.shape[1])] * max(len(terms), 1), self.values.dtype)
+        products: list[Callable[[], Floats]] = [
+            partial(left_product, part, weight, self.pattern.shape, self.mode, a, out)
+            for (weight, part), out in zip(terms, room, strict=False)
+        ]
+        if products:
+            self._run(products)
+        else:
+            room[0][...] = 0
+        self.pattern.add_left(self.mode, self.values, a, room[0], room[1:])
+        return room[0]
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from .._types import Floats, Integers
 from ..parallel import side_by_side, thread_count
@@ -77,6 +78,20 @@ class SparsePattern:
         self.shares = {mode: [_as_share(part, columns(shape, mode) // shape[0]) for part in slices] for mode in modes}
         if 0 in modes:
             self.shares[0] = _cut_by_block(coords[:, 0], self.cols[0], columns(shape, 0), threads)
+
+        self._kept = threading.local()
+
+    def room(self, use: str, shapes: Sequence[tuple[int, int]], dtype: DTypeLike) -> list[Floats]:
+        """Return arrays of these shapes, with anything in them: the same memory at every call for the same use.
+
+        Arrays of this size that are made anew at every step cost page faults, and leave holes in the memory.
+        """
+        ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+        pools: dict[str, Floats] = vars(self._kept)
+        if use not in pools or len(pools[use]) < ends[-1] or pools[use].dtype != dtype:
+            pools[use] = np.empty(ends[-1], dtype=dtype)
+        pairs = zip(itertools.pairwise(ends), shapes, strict=True)
+        return [pools[use][start:end].reshape(shape) for (start, end), shape in pairs]
 
     @property
     def is_shared(self) -> bool:

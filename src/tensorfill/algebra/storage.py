@@ -105,8 +105,10 @@ class SparseStorage:
     ) -> Callable[[int], Unfolding]:
         """Return the unfoldings, by mode, of a combination, smoothed, to which `change` is added where observed."""
         factors = [factor for factor, _ in combination]
-        parts = zip(*(point.terms for _, point in combination), strict=True)
-        terms = [side_by_side(factors, terms_of_mode) for terms_of_mode in parts]
+        parts = list(zip(*(point.terms for _, point in combination), strict=True))
+        shapes = [(len(same[0][1].v), sum(part.rank for _, part in same)) for same in parts]
+        room = self._pattern.room("stacked", shapes, change.dtype)
+        terms = [side_by_side(factors, same, out) for same, out in zip(parts, room, strict=True)]
         if smoothing is not None:
             roughness, step = smoothing
             terms = roughness.stepped(terms, self._shape, step)

@@ -19,7 +19,7 @@ class Unfolding(Protocol):
         """Rows and columns."""
 
     def left(self, a: Floats) -> Floats:
-        """Return the transposed matrix times `a`."""
+        """Return the transposed matrix times `a`, in an array that may be used again by the next call."""
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""

@@ -29,7 +29,7 @@ from .._checks import choice, mode_number, real_number, whole_number
 from .._types import Floats
 from ..algebra.component import Component
 from ..algebra.operators import DenseUnfolding
-from ..algebra.storage import Point, Storage
+from ..algebra.storage import Combination, Point, Storage
 from ..algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd
 from ..algebra.unfolding import columns
 from ..models import FoldedLowRank, Model
@@ -223,11 +223,8 @@ class NortSolver:
     def _step_from(self, gamma: float) -> Iterate:
         """Return where a step from X_t + gamma (X_t - X_{t-1}) ends."""
         now, before = self._now.point, self._before.point
-        if gamma > 0:
-            combination, seen = [(1 + gamma, now), (-gamma, before)], (1 + gamma) * now.seen - gamma * before.seen
-        else:
-            combination, seen = [(1.0, now)], now.seen
-        change = self._problem.gradient(seen)
+        combination = [(1 + gamma, now), (-gamma, before)] if gamma > 0 else [(1.0, now)]
+        change = self._problem.gradient(_seen(combination))
         change *= -1 / self._regulariser.tau
         roughness = self._problem.roughness
         smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
@@ -273,6 +270,17 @@ class NortSolver:
         wanted = min(wanted, self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS, *matrix.shape)
         fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
+
+
+def _seen(combination: Combination) -> Floats:
+    """Return the values of a combination of points at the observed entries."""
+    (factor, point), *others = combination
+    if not others:
+        return point.seen
+    seen: Floats = factor * point.seen
+    for factor, point in others:
+        seen += factor * point.seen
+    return seen
 
 
 def _starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
