@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter
 
 from tensorfill import Observations, complete, graphs
 from tensorfill.algebra.field import POWER, smooth_field
+from tensorfill.automatic import Automatic
 from tensorfill.metrics import rmse
 from tensorfill.smoothness import smooth_modes
 from tests.refusal import refuses
@@ -99,3 +100,16 @@ def test_smooth_answers_keep_every_promise(tmp_path):
 )
 def test_bad_modes_get_one_sentence(given_, kind, words):
     refuses(kind, words, lambda: complete(picture()[1], smooth=given_, rng=0))
+
+
+def test_a_field_that_does_without_low_rank_takes_the_data_as_it_is(monkeypatch):
+    truth, holes, missing = picture(keep=0.1)
+    monkeypatch.setattr(Automatic, "_chosen", lambda self: self._choose(centred=True))
+    fit = complete(holes, rng=0)
+    assert fit.ranks == (0,) * len(fit.ranks)
+    assert fit.settings["centre"] is False
+    values = np.where(missing, 0.0, truth)
+    field = smooth_field(values, ~missing, smooth_modes(fit.observations, "auto"), fit.settings["stiffness"])
+    np.testing.assert_allclose(fit.to_dense(), field, atol=0.02 * truth.std())
+    coords = np.argwhere(missing)
+    assert 0.8 < np.mean(np.abs(fit.predict(coords) - truth[missing]) <= fit._half_width(0.9)) < 0.97

@@ -24,7 +24,7 @@ from .problem import Problem
 from .progress import Display
 from .refinement import refine as polish
 from .selection import Path
-from .smoothness import Smoothing, choose_smoothing, losses_of, smooth_modes
+from .smoothness import Smoothed, Smoothing, choose_smoothing, losses_of, smooth_modes
 
 REFINE_SWEEPS = 4
 """Sweeps of alternating least squares in a polish."""
@@ -154,10 +154,10 @@ class Automatic:
             return self._best_so_far(stop.status)
         models, refined = self._polished_if_better(chooser, [result.model for result in without])
         self.display.begin("looking for smoothness", None)
-        models, smoothing = self._smoothed_if_better(chooser, models)
-        result = self._fit_of_all(chooser, without[0].model, refined, smoothing)
+        smoothed = self._smoothed_if_better(chooser, models)
+        result = self._fit_of_all(chooser, without[0].model, refined, smoothed)
         final = chooser.final(len(self.problem.observations))
-        return self._outcome(chooser, final, result, models, refined, smoothing)
+        return self._outcome(chooser, final, result, models, refined, smoothed)
 
     def _chosen(self) -> Chooser:
         """Return the chooser that found the best regularisation, of the data as it is or of the centred data."""
@@ -202,9 +202,7 @@ class Automatic:
                 raise Stopped(result.status)
         return results
 
-    def _fit_of_all(
-        self, chooser: Chooser, start: Model, refined: Polish | None, smoothing: Smoothing | None
-    ) -> Result:
+    def _fit_of_all(self, chooser: Chooser, start: Model, refined: Polish | None, smoothed: Smoothed | None) -> Result:
         whole = Split(self.problem, self.splits[0].held_out, self.reduced)
         offset = _offset_of(whole) if chooser.centred else None
         problem = (_centred_split(whole) if chooser.centred else whole).at(chooser.leader.candidate.mu)
@@ -218,27 +216,27 @@ class Automatic:
         result = method.solve(problem, start=warm, rng=self.rng, callback=watch)
         if refined is not None:
             result = replace(result, model=refined(problem, result.model))
-        if smoothing is not None:
-            result = replace(result, model=smoothing.added_to(result.model, problem.observations))
+        if smoothed is not None:
+            centred = _is_centred(chooser, smoothed)
+            offset = offset if centred else None
+            data = problem.observations if centred else whole.problem.observations
+            result = replace(result, model=smoothed.smoothing.added_to(result.model, data))
         if offset is not None:
             result = replace(result, model=Centred(result.model, offset))
         return result if self.reduced is None else replace(result, model=self.reduced.extend(result.model))
 
-    def _smoothed_if_better(
-        self, chooser: Chooser, models: Sequence[Model]
-    ) -> tuple[Sequence[Model], Smoothing | None]:
-        """Return the models, with smooth fields if these are asked for or lower the held-out error."""
+    def _smoothed_if_better(self, chooser: Chooser, models: Sequence[Model]) -> Smoothed | None:
+        """Return answers with smooth fields, if these are asked for or lower the held-out error."""
         if not self._takes_differences:
-            return models, None
+            return None
         weights = smooth_modes(self.problem.observations, self.smooth)
         for mode in () if self.reduced is None else self.reduced.graphs:
             weights.pop(mode, None)
-        found = choose_smoothing(chooser.splits, models, weights)
-        if found is None:
-            return models, None
-        smoothing, answers, losses = found
-        wanted = self.smooth != "auto" or are_better(losses, losses_of(chooser.splits, models))
-        return (answers, smoothing) if wanted else (models, None)
+        alone = chooser.splits if self.centre is True else self.splits
+        found = choose_smoothing(chooser.splits, models, alone, weights)
+        if found is None or self.smooth != "auto" or are_better(found.losses, losses_of(chooser.splits, models)):
+            return found
+        return None
 
     def _polished_if_better(self, chooser: Chooser, models: Sequence[Model]) -> tuple[Sequence[Model], Polish | None]:
         """Return the models, polished by least squares if that is asked for and lowers the held-out error."""
@@ -280,11 +278,11 @@ class Automatic:
         result: Result,
         without: Sequence[Model],
         refined: Polish | None = None,
-        smoothing: Smoothing | None = None,
+        smoothed: Smoothed | None = None,
     ) -> Outcome:
+        splits, models = (chooser.splits, without) if smoothed is None else (smoothed.splits, smoothed.models)
         residuals = [
-            np.abs(split.predict(model) - split.held_out.values)
-            for split, model in zip(chooser.splits, without, strict=True)
+            np.abs(split.predict(model) - split.held_out.values) for split, model in zip(splits, models, strict=True)
         ]
         return Outcome(
             method=replace(method, time_limit=self.settings.time_limit),
@@ -293,8 +291,8 @@ class Automatic:
             residuals=np.concatenate(residuals),
             holdout=self.holdout,
             refined=refined is not None,
-            centred=chooser.centred,
-            smoothing=smoothing,
+            centred=_is_centred(chooser, smoothed),
+            smoothing=None if smoothed is None else smoothed.smoothing,
         )
 
 
@@ -320,6 +318,11 @@ def _before_the_gap(s: Floats) -> int:
     2
     """
     return len(s) if len(s) < 2 else int(np.argmax(s[:-1] / s[1:])) + 1
+
+
+def _is_centred(chooser: Chooser, smoothed: Smoothed | None) -> bool:
+    """Tell whether the answer is of centred data; a smooth field that does without low rank may not be."""
+    return chooser.centred and (smoothed is None or smoothed.splits is chooser.splits)
 
 
 def watching(display: Display, callback: Callback | None, *, counting: bool = True) -> Callback:

@@ -296,6 +296,25 @@ class Fit:
 
         save_fit(self, path)
 
+    def report(self, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
+        """Write one page, as HTML, that tells what went in, what was chosen, how good it is and how to do it again.
+
+        It holds all it needs and asks nothing of the network. Of a fit that was read from a file it leaves out what
+        needs the data, and says so. It needs ``pip install "tensorfill[report]"``.
+
+        Parameters
+        ----------
+        path
+            Where to write the page; an error leaves what stood there as it was.
+        original
+            The whole tensor as it truly is, where it is known, as an array; slices show it beside what was filled.
+        title
+            The heading of the page; by default the shape of the tensor.
+        """
+        from .report import write_report
+
+        write_report(self, path, original=original, title=title)
+
     def __repr__(self) -> str:
         chosen = ", ".join(f"{value:.3g}" for value in self.lam)
         return (

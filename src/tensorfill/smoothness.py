@@ -132,10 +132,30 @@ def _neighbour_differences(observations: Observations, mode: int) -> Floats:
     return differences
 
 
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """Answers with smooth fields.
+
+    Parameters
+    ----------
+    smoothing
+        How smooth the fields are.
+    splits, models
+        The answer on each split.
+    losses
+        Its losses at the held-out entries.
+    """
+
+    smoothing: Smoothing
+    splits: Sequence[Split]
+    models: Sequence[Dense]
+    losses: Floats
+
+
 def choose_smoothing(
-    splits: Sequence[Split], models: Sequence[Model], weights: Mapping[int, float]
-) -> tuple[Smoothing, list[Dense], Floats] | None:
-    """Return the best smoothing on the held-out entries, its answers and its losses there; None with no smooth mode.
+    splits: Sequence[Split], models: Sequence[Model], alone: Sequence[Split], weights: Mapping[int, float]
+) -> Smoothed | None:
+    """Return the best smoothing on the held-out entries; None with no smooth mode.
 
     Parameters
     ----------
@@ -143,23 +163,25 @@ def choose_smoothing(
         The entries to fit and those to score with.
     models
         The low-rank answer on each split.
+    alone
+        The same splits as a field without low rank takes them: not centred, as a smooth field has any mean.
     weights
         The c_m of each smooth mode.
     """
-    best: tuple[Smoothing, list[Dense], Floats] | None = None
-    for low_rank in (True, False) if weights else ():
+    best: Smoothed | None = None
+    for low_rank, parts in ((True, splits), (False, alone)) if weights else ():
         scores: list[float] = []
         answers: list[Dense] | list[None] = [None] * len(models)
         for stiffness in STIFFNESSES:
             smoothing = Smoothing(weights, stiffness, low_rank)
             answers = [
                 smoothing.added_to(model, split.problem.observations, near)
-                for model, split, near in zip(models, splits, answers, strict=True)
+                for model, split, near in zip(models, parts, answers, strict=True)
             ]
-            losses = losses_of(splits, answers)
+            losses = losses_of(parts, answers)
             scores.append(float(losses.mean()))
-            if best is None or scores[-1] < best[2].mean():
-                best = smoothing, answers, losses
+            if best is None or scores[-1] < best.losses.mean():
+                best = Smoothed(smoothing, parts, answers, losses)
             if len(scores) > 1 and scores[-1] > 0.99 * scores[-2]:
                 break
     return best

@@ -75,7 +75,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         The mean and the directions of the scaled features, and the variance of the noise.
     rank_ : int
         The number of directions.
-    mean_, scale_ : arrays of shape (n_features_in_,)
+    mean_, scale_ : arrays of shape (n_features,)
         What is taken away from the features, and what they are divided by.
     empty_ : array of bool
         Which features had no observed entry.
