@@ -18,7 +18,10 @@ def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     for block in blocks:
         exec(block, names)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
+    assert not np.isnan(names["filled"]).any()
+    assert np.abs(names["filled"] - names["truth"]).max() < 0.05
+    assert names["answer"]["rain"].item() == pytest.approx(names["truth"][3, 1, 5], abs=0.05)
     assert np.mean((names["low"] <= names["values"]) & (names["values"] <= names["high"])) > 0.85
     assert (tmp_path / "fit.npz").exists()
 

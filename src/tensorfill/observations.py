@@ -360,11 +360,6 @@ class Observations:
         return f"{type(self).__name__}(shape={self.shape}, observed={observed}, {kind})"
 
 
-def as_observations(data: ArrayLike | Observations) -> Observations:
-    """Return what was seen, from an array in which NaN is missing, a masked array, or `Observations` as they are."""
-    return data if isinstance(data, Observations) else Observations.from_dense(data)
-
-
 def _frozen(array: _Array) -> _Array:
     array.flags.writeable = False
     return array

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._checks import generator, whole_number
 from .losses import Loss, make_loss
-from .observations import Observations, as_observations
+from .observations import Observations
 from .parallel import blas_threads
 from .penalties import Penalty
 from .records import Records
@@ -68,17 +68,17 @@ class Path(Records[PathPoint]):
 
 
 def path(
-    data: ArrayLike | Observations,
+    data: Any,
     *,
     loss: str | Loss = "square",
     penalty: str | Penalty = "lsp",
     theta: float | str = "auto",
     q: float | None = None,
     points: int | None = None,
-    modes: Sequence[int] | None = None,
+    modes: Sequence[int | str] | None = None,
     max_rank: int | Sequence[int] | None = None,
     validation: float | Observations = 0.1,
-    holdout: str | Sequence[int] | tuple[str, int] = "auto",
+    holdout: str | Sequence[Any] = "auto",
     splits: int = 1,
     rng: int | np.random.Generator | None = None,
 ) -> Path:
@@ -103,17 +103,25 @@ def path(
     >>> bool(tried.best.held_out < 0.5 * tried[0].held_out)
     True
     """
+    from .adapters.registry import take_in
     from .chooser import Chooser
     from .families import make_family
     from .holdout import make_splits
+    from .labels import by_number
     from .losses import prepare
     from .methods.nort import Nort
 
     random = generator(rng)
-    observations = as_observations(data)
+    taken = take_in(data)
+    observations, named = (
+        taken.observations,
+        by_number(taken.labels, modes=modes, laplacian=None, smooth=None, holdout=holdout),
+    )
     made, values = prepare(make_loss(loss), observations.values)
-    parts, _ = make_splits(observations.with_values(values), made, validation, holdout, splits, random)
+    parts, _ = make_splits(observations.with_values(values), made, validation, named.holdout, splits, random)
     with blas_threads(1):
-        chooser = Chooser(Nort(lam=1.0, modes=modes, max_rank=max_rank), parts, make_family(penalty, theta), random)
+        chooser = Chooser(
+            Nort(lam=1.0, modes=named.modes, max_rank=max_rank), parts, make_family(penalty, theta), random
+        )
         chooser.trace(q, None if points is None else whole_number(points, "points", at_least=1))
     return Path(chooser.points)
