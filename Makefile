@@ -1,10 +1,12 @@
 # make demo   fill a picture with holes and show what came of it
 # make test   style, types, doctests and tests
+# make test-browser  the report in a browser; installs Debian's chromium where it is missing
 # make bench  speed and memory, as ratios within one run
+# make docs   the documentation, with all its code run, in docs/_build/html
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test test-browser bench docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -16,8 +18,17 @@ test: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/pytest
 
+test-browser: .venv/installed-dev,browser
+	(command -v chromium && command -v chromedriver) > /dev/null || \
+		(apt-get update && apt-get install -y chromium chromium-driver)
+	TENSORFILL_BROWSER=1 $(BIN)/pytest tests/browser
+
 bench: .venv/installed-dev
 	$(BIN)/python benchmarks/run.py
+
+docs: .venv/installed-docs
+	rm -rf docs/_build docs/gallery docs/reference
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
 .venv/installed-%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .._version import __version__
-from . import complete, convert, demo, evaluate, info, plot, predict
+from . import complete, convert, demo, evaluate, info, plot, predict, report
 from .command import Command
 from .talk import say
 
@@ -24,6 +24,7 @@ COMMANDS: dict[str, Command] = {
     "info": info.COMMAND,
     "convert": convert.COMMAND,
     "plot": plot.COMMAND,
+    "report": report.COMMAND,
     "demo": demo.COMMAND,
 }
 """Every subcommand by name."""

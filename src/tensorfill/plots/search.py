@@ -1,109 +1,21 @@
-"""Pictures of tensors and of searches. matplotlib is imported only when something is drawn."""
+"""What a search for the regularisation tried."""
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ._checks import real_array
-from ._types import Floats
-from .io.atomic import written_beside
+from .._types import Floats
+from .drawing import COLOURS, MARKERS, OUTSIDE, drawing_class, plain_numbers, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
 
-    from .selection import Path, PathPoint
-
-__all__ = ["path", "side_by_side"]
-
-MISSING_GREY = 0.5
-"""The grey, from 0 (black) to 1 (white), that stands for a missing entry."""
-
-PANEL_INCHES = 3.6
-SMALLEST_INCHES = 0.3
-GAP_INCHES = 0.12
-LINE_INCHES = 0.22
-LETTERS_A_LINE = 36
-DOTS_PER_INCH = 150
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""The colours of Okabe and Ito, which colour-blind readers tell apart; their yellow is too pale for a line."""
-
-MARKERS = "osD^vP<>"
-
-OUTSIDE: dict[str, Any] = {
-    "loc": "upper left",
-    "bbox_to_anchor": (1.01, 1.0),
-    "borderaxespad": 0.0,
-    "frameon": False,
-    "fontsize": 9,
-    "title_fontsize": 9,
-}
-"""A legend to the right of its panel, where it covers nothing."""
-
-
-def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | None = None) -> list[Axes]:
-    """Draw pictures next to each other, each under its title.
-
-    Values are shown from 0 (black) to 1 (full light) and clipped to that range. A missing entry (NaN) is shown in
-    mid-grey, and the title says so; in a colour picture that holds for each colour of a pixel by itself.
-
-    Parameters
-    ----------
-    pictures
-        Title to picture: an array of shape (rows, columns) in grey, or (rows, columns, 3) in colour. All have the
-        same rows and columns.
-    path
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
-
-    Returns
-    -------
-    list of matplotlib.axes.Axes
-        One for each picture; ``axes[0].figure`` is the whole drawing.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    checked = {str(title): _checked(values, str(title)) for title, values in pictures.items()}
-    if not checked:
-        raise ValueError("pictures must hold at least one picture, but none was given.")
-    sizes = {values.shape[:2] for values in checked.values()}
-    if len(sizes) > 1:
-        raise ValueError(f"pictures must have the same rows and columns, but {sorted(sizes)} were given.")
-    figure_class = drawing_class()
-    titles = [_title(title, values) for title, values in checked.items()]
-    rows, columns = sizes.pop()
-    # Very flat and very tall pictures still get a drawing of a usable size.
-    height = min(max(PANEL_INCHES * rows / columns, SMALLEST_INCHES), 2 * PANEL_INCHES)
-    heading = LINE_INCHES * (1 + max(title.count("\n") for title in titles)) + GAP_INCHES
-    width = GAP_INCHES + len(titles) * (PANEL_INCHES + GAP_INCHES)
-    total = GAP_INCHES + height + heading
-    # A Figure of its own, without pyplot: no global state, no window, nothing to close.
-    figure = figure_class(figsize=(width, total))
-    axes: list[Axes] = []
-    for number, (title, values) in enumerate(zip(titles, checked.values(), strict=True)):
-        # Placed by hand: automatic layouts cut titles off above pictures whose proportions are fixed.
-        left = GAP_INCHES + number * (PANEL_INCHES + GAP_INCHES)
-        panel = figure.add_axes((left / width, GAP_INCHES / total, PANEL_INCHES / width, height / total))
-        shown = np.clip(np.where(np.isnan(values), MISSING_GREY, values), 0.0, 1.0)
-        panel.imshow(shown, cmap="gray", vmin=0.0, vmax=1.0)
-        panel.set_title(title, fontsize=11)
-        panel.set_axis_off()
-        axes.append(panel)
-    if path is not None:
-        with written_beside(path) as file:
-            figure.savefig(file, format="png", dpi=DOTS_PER_INCH)
-    return axes
+    from ..selection import Path, PathPoint
 
 
 def path(path: Path, ax: Sequence[Axes] | None = None, *, file: str | PathLike[str] | None = None) -> list[Axes]:
@@ -149,14 +61,12 @@ def path(path: Path, ax: Sequence[Axes] | None = None, *, file: str | PathLike[s
     for panel in (upper, lower):
         panel.set_xscale("log")
         panel.set_xlim(*_from_left_to_right(points))
-        _plain_numbers(panel.xaxis)
+        plain_numbers(panel.xaxis)
         if best.held_out < math.inf:
             panel.axvline(best.cut, color="0.6", linewidth=0.8, zorder=0)
         panel.grid(True, color="0.92", linewidth=0.6)
         panel.set_axisbelow(True)
-    if file is not None:
-        with written_beside(file) as stream:
-            upper.figure.figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
+    save(upper, file)
     return [upper, lower]
 
 
@@ -227,7 +137,7 @@ def _draw_errors(panel: Axes, lines: Mapping[str, Sequence[PathPoint]], best: Pa
     panel.plot([], [], color="0.3", label="held-out entries")
     panel.plot([], [], color="0.3", linestyle="--", label="fitted entries")
     panel.set_yscale("log")
-    _plain_numbers(panel.yaxis)
+    plain_numbers(panel.yaxis)
     panel.set_ylabel("error")
     panel.set_title("Error along the path" + (f" ({hidden} that are zero or not finite left out)" if hidden else ""))
     panel.legend(**OUTSIDE)
@@ -255,47 +165,7 @@ def _draw_ranks(panel: Axes, line: Sequence[PathPoint], name: str) -> None:
     legend.set_alignment("left")
 
 
-def _plain_numbers(axis: Axis) -> None:
-    """Label a logarithmic axis with 0.02 and the like, on as many of its ticks as there is room for."""
-    from matplotlib.ticker import LogFormatter
-
-    class Plain(LogFormatter):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            return f"{x:.6g}" if super().__call__(x, pos) else ""
-
-    axis.set_major_formatter(Plain())
-    axis.set_minor_formatter(Plain(minor_thresholds=(2.0, 0.5)))
-
-
 def _shown(errors: Sequence[float]) -> Floats:
     """Return errors with NaN, which is not drawn, for those that have no logarithm."""
     values = np.array(errors, dtype=np.float64)
     return np.where((values > 0) & np.isfinite(values), values, np.nan)
-
-
-def drawing_class() -> type[Figure]:
-    """Return matplotlib's figure class; asked for early, it tells of a missing matplotlib before any work is done."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            'Drawing needs matplotlib, which is not installed: pip install "tensorfill[plots]".'
-        ) from error
-    return Figure
-
-
-def _title(title: str, values: Floats) -> str:
-    """Return the title in lines that fit above a picture, with a word on what is missing."""
-    lines = textwrap.wrap(title, LETTERS_A_LINE)
-    if np.isnan(values).any():
-        lines.append("(missing shown grey)")
-    return "\n".join(lines)
-
-
-def _checked(values: ArrayLike, title: str) -> Floats:
-    array = real_array(values, f"picture {title!r}")
-    if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 3)) or array.size == 0:
-        raise ValueError(
-            f"picture {title!r} must have shape (rows, columns) or (rows, columns, 3), but {array.shape} was given."
-        )
-    return array

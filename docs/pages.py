@@ -1,0 +1,104 @@
+"""The code in the Markdown pages: every page is run, block after block in one namespace, and printed output is
+compared.
+
+A block of Python that is followed by a block of plain text prints that text: the same words, and about the same
+numbers.
+"""
+
+import contextlib
+import io
+import math
+import re
+import tempfile
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGES = sorted(HERE.glob("*.md"))
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```(?:text)?\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+FAR = 0.1
+"""Another machine may round differently, and so stop an iteration earlier; numbers may differ by this share, or by
+one in their last digit."""
+
+ORDER = [
+    "pictures.py",
+    "traffic.py",
+    "climate.py",
+    "ratings.py",
+    "knowledge_graph.py",
+    "corrupt_entries.py",
+    "counts.py",
+    "labels.py",
+    "scikit_learn.py",
+]
+
+
+class GalleryOrder:
+    """The order of the examples in the gallery."""
+
+    def __init__(self, src_dir):
+        self.src_dir = src_dir
+
+    def __call__(self, filename):
+        """Return the place of an example."""
+        return ORDER.index(Path(filename).name)
+
+
+def blocks(page):
+    """Return the first line, the code and the output, or None, of every block of Python in a page."""
+    text = page.read_text(encoding="utf-8")
+    return [(text.count("\n", 0, found.start()) + 2, *found.groups()) for found in BLOCK.finditer(text)]
+
+
+def run(page, *, rewrite=False):
+    """Return what went wrong with the code of a page, one sentence each; or write what was printed into it."""
+    names = {"__name__": page.stem}
+    problems = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for line, code, expected in blocks(page):
+            printed = io.StringIO()
+            try:
+                with contextlib.redirect_stdout(printed):
+                    exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+            except Exception:
+                problems.append(f"{page.name}, block of line {line}: {traceback.format_exc(limit=-1)}")
+                break
+            if expected is None or alike(printed.getvalue(), expected):
+                continue
+            if rewrite:
+                text = page.read_text(encoding="utf-8")
+                page.write_text(
+                    text.replace(f"{code}```\n\n```text\n{expected}", f"{code}```\n\n```text\n{printed.getvalue()}")
+                )
+            else:
+                problems.append(f"{page.name}, block of line {line} prints\n{printed.getvalue()}but says\n{expected}")
+    return problems
+
+
+def alike(printed, expected):
+    """Tell whether two texts have the same words and about the same numbers."""
+    words = [NUMBER.sub("#", text).split() for text in (printed, expected)]
+    pairs = zip(*(NUMBER.findall(text) for text in (printed, expected)), strict=False)
+    return words[0] == words[1] and all(_near(*pair) for pair in pairs)
+
+
+def _near(printed, expected):
+    """Tell whether two numbers, as they are written, are about the same."""
+    decimals = max(len(number.partition("e")[0].partition(".")[2]) for number in (printed, expected))
+    last_digit = 10.0**-decimals if decimals else 0.0
+    return math.isclose(float(printed), float(expected), rel_tol=FAR, abs_tol=1.01 * last_digit)
+
+
+if __name__ == "__main__":
+    import sys
+    import time
+
+    wrong, rewrite = 0, "--write" in sys.argv
+    for each in [Path(name).resolve() for name in sys.argv[1:] if name != "--write"] or PAGES:
+        began = time.monotonic()
+        for problem in run(each, rewrite=rewrite):
+            wrong += 1
+            print(problem)
+        print(f"{each.name}: {len(blocks(each))} blocks, {time.monotonic() - began:.1f} s")
+    sys.exit(wrong > 0)

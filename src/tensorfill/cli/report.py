@@ -1,0 +1,83 @@
+"""``tensorfill report``: one page that tells of a fit."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .command import Command
+from .options import add_fitting, add_reading, check_output, fitting, is_model, read_given
+from .talk import bytes_in_words, show_facts
+
+if TYPE_CHECKING:
+    from ..fit import Fit
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a model, or data to complete first")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="HTML", help="the page to write")
+    parser.add_argument("--data", type=Path, metavar="FILE", help="of a model: the data it was fitted to")
+    parser.add_argument("--title", help="the heading of the page (default: the shape of the tensor)")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+    add_reading(parser)
+    add_fitting(parser)
+
+
+def _run(given: argparse.Namespace) -> int:
+    settings = fitting(given)
+    check_output(given.output)
+    from .._optional import need
+    from ..plots import drawing_class
+
+    # What would stop the work at its end is found out first.
+    drawing_class()
+    need("jinja2", "report")
+    if is_model(given.file):
+        fit = _loaded(given)
+    elif given.data is not None:
+        raise ValueError(f"--data is for models, but {given.file} is data itself; leave it out.")
+    else:
+        from ..completion import complete
+
+        fit = complete(read_given(given, given.file), progress=not given.quiet, **settings)
+    fit.report(given.output, title=given.title)
+    if not given.quiet:
+        size = bytes_in_words(given.output.stat().st_size)
+        show_facts([("fit", repr(fit)), ("written", f"{given.output}, {size}")])
+    return 0
+
+
+def _loaded(given: argparse.Namespace) -> Fit:
+    """Return a model, with its data where that is given."""
+    from ..io.npz import load
+
+    fit = load(given.file)
+    if given.data is None:
+        return fit
+    data = read_given(given, given.data)
+    if data.observations.shape != fit.shape:
+        raise ValueError(
+            f"--data must be what the model was fitted to, of shape {fit.shape}, but {given.data} has "
+            f"{data.observations.shape}."
+        )
+    return replace(fit, observations=data.observations)
+
+
+COMMAND = Command(
+    "write one page that tells of a fit",
+    _options,
+    _run,
+    usage="FILE -o HTML",
+    details="""
+    The page says what went in, what was chosen, how good it is and how to do it again, and shows slices. It holds all
+    it needs and asks nothing of the network. Data is completed first. A model does not hold its data: give that with
+    --data, or the page leaves out what needs it.
+    """,
+    examples=(
+        "tensorfill report rain.nc -o rain.html",
+        "tensorfill report cars.npz --data cars.mat --missing zero -o cars.html",
+    ),
+)
+"""The subcommand."""

@@ -1,0 +1,182 @@
+"""What all drawings share: colours, panels, words on axes, and the file they are written to."""
+
+from __future__ import annotations
+
+import unicodedata
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._types import Integers
+from ..io.atomic import written_beside
+from ..labels import Labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+MISSING_GREY = 0.5
+"""The grey, from 0 (black) to 1 (white), that stands for a missing entry in a picture."""
+
+MISSING_COLOUR = "#c9c9c9"
+"""The light grey that stands for a missing entry beside the colours of a map, which has no grey."""
+
+COLOUR_MAP = "viridis"
+"""From dark to light in even steps, for colour-blind readers and for print too."""
+
+DOTS_PER_INCH = 150
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""The colours of Okabe and Ito, which colour-blind readers tell apart; their yellow is too pale for a line."""
+
+MARKERS = "osD^vP<>"
+
+OUTSIDE: dict[str, Any] = {
+    "loc": "upper left",
+    "bbox_to_anchor": (1.01, 1.0),
+    "borderaxespad": 0.0,
+    "frameon": False,
+    "fontsize": 9,
+    "title_fontsize": 9,
+}
+"""A legend to the right of its panel, where it covers nothing."""
+
+ABOVE: dict[str, Any] = {
+    "loc": "lower left",
+    "bbox_to_anchor": (0.0, 1.0),
+    "borderaxespad": 0.2,
+    "frameon": False,
+    "fontsize": 9,
+    "handlelength": 1.6,
+    "columnspacing": 1.2,
+}
+"""A legend above its panel, which leaves a narrow drawing its width."""
+
+LETTERS = 28
+"""Longer names are shortened in drawings."""
+
+WIDE = 10.0
+"""What varies by more than this factor is drawn on a logarithmic scale."""
+
+
+def drawing_class() -> type[Figure]:
+    """Return matplotlib's figure class; asked for early, it tells of a missing matplotlib before any work is done."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            'Drawing needs matplotlib, which is not installed: pip install "tensorfill[plots]".'
+        ) from error
+    return Figure
+
+
+def one_panel(ax: Axes | None, size: tuple[float, float] = (6.0, 3.8)) -> Axes:
+    """Return the axes that were given, or those of a new drawing of this size in inches."""
+    # A Figure of its own, without pyplot: no global state, no window, nothing to close.
+    figure_class = drawing_class()
+    if ax is None:
+        panel: Axes = figure_class(figsize=size, layout="constrained").subplots()
+        return panel
+    (panel,) = given_panels(ax, 1, "one for the drawing")
+    return panel
+
+
+def given_panels(ax: Any, count: int, what_for: str) -> tuple[Axes, ...]:
+    """Return the axes that were given, as many as are needed."""
+    panels = tuple(np.ravel(np.asarray(ax, dtype=object)))
+    if len(panels) != count or not all(hasattr(panel, "plot") for panel in panels):
+        raise ValueError(
+            f"ax must be {count} axes of matplotlib, {what_for}, but {ax!r} was given; ".replace("\n", "")
+            + f"figure.subplots(1, {count}) makes them."
+        )
+    return panels
+
+
+def save(panel: Axes, file: str | PathLike[str] | None) -> None:
+    """Write the whole drawing that a panel is part of as PNG, if a file is given."""
+    if file is not None:
+        with written_beside(file) as stream:
+            panel.figure.figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
+
+
+def words(text: Any, most: int = LETTERS) -> str:
+    r"""Return a text of the data's own as matplotlib draws it letter by letter, shortened in its middle.
+
+    Between dollar signs matplotlib would read a formula, and it leaves names that are empty or begin with an underscore
+    out of legends. What cannot be printed becomes a space.
+
+    >>> words("price in $"), words("a" * 40, most=7)
+    ('price in \\$', 'aaa…aaa')
+    """
+    shown = " ".join("".join(letter if unicodedata.category(letter)[0] != "C" else " " for letter in str(text)).split())
+    if len(shown) > most:
+        shown = f"{shown[: most // 2]}…{shown[len(shown) - (most - most // 2 - 1) :]}"
+    shown = shown.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") or not shown else shown
+
+
+def name_of(labels: Labels, mode: int) -> str:
+    """Return what a drawing calls a mode."""
+    called = labels.called(mode)
+    return words(called) if isinstance(called, str) else f"mode {called}"
+
+
+def label_of(labels: Labels, mode: int, index: int) -> str:
+    """Return what an index of a mode is called: its label, or its number."""
+    keys = labels.keys[mode]
+    return str(index) if keys is None else str(keys[index])
+
+
+def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most: int = 6) -> None:
+    """Name the mode on an axis and label some of its ticks, which count the indices that are drawn."""
+    from matplotlib.ticker import FixedLocator, MaxNLocator
+
+    ticks = MaxNLocator(most, integer=True).tick_values(0, max(len(indices) - 1, 1))
+    places = [round(tick) for tick in ticks if 0 <= tick < len(indices)]
+    axis.set_major_locator(FixedLocator(places))
+    named = [words(label_of(labels, mode, int(indices[place])), 20) for place in places]
+    axis.set_ticklabels(named)
+    if axis is axis.axes.xaxis and sum(map(len, named)) > 28:
+        axis.set_tick_params(labelrotation=30)
+        for text in axis.get_ticklabels():
+            text.set(ha="right", rotation_mode="anchor")
+    axis.set_label_text(name_of(labels, mode))
+
+
+def light_grid(panel: Axes) -> None:
+    """Draw thin lines behind what is drawn, and no frame above and to the right."""
+    panel.grid(True, color="0.92", linewidth=0.6)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Label a logarithmic axis with 0.02 and the like, on as many of its ticks as there is room for."""
+    from matplotlib.ticker import LogFormatter
+
+    class Plain(LogFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:.6g}" if super().__call__(x, pos) else ""
+
+    axis.set_major_formatter(Plain())
+    axis.set_minor_formatter(Plain(minor_thresholds=(2.0, 0.5)))
+
+
+def logarithmic(values: Any, ends: tuple[float, float] = (0.0, 100.0)) -> bool:
+    """Tell whether values, all of them above zero, vary so much that a logarithm shows them better.
+
+    Parameters
+    ----------
+    values
+        Any numbers; those that are not finite do not count.
+    ends
+        The percentiles to compare; a few far from all others do not count if these leave them out.
+    """
+    finite = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite) or finite.min() <= 0:
+        return False
+    low, high = np.percentile(finite, ends)
+    return bool(WIDE * low < high)

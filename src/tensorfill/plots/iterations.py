@@ -1,0 +1,178 @@
+"""How a fit came about: its objective and its ranks along the iterations."""
+
+from __future__ import annotations
+
+import math
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import choice
+from .._types import Floats
+from .drawing import ABOVE, COLOURS, light_grid, logarithmic, name_of, one_panel, plain_numbers, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..fit import Fit
+
+MOST_DOTS = 60
+"""More steps than this are not marked one by one."""
+
+AGAINST = {"iteration": "iteration", "seconds": "seconds since the last run began"}
+"""What the iterations are drawn against, and how their axis is called."""
+
+
+def convergence(
+    fit: Fit, ax: Axes | None = None, *, against: str = "iteration", file: str | PathLike[str] | None = None
+) -> Axes:
+    """Draw the objective of the final run, and F_tau, the function that falls at every step.
+
+    A filled dot is a step from an extrapolated point, a hollow one a step from the last point itself; of more than 60
+    steps only the rarer kind has dots. The vertical axis
+    is logarithmic where the values vary much. What is not finite is left out.
+
+    Parameters
+    ----------
+    fit
+        The fit.
+    ax
+        The axes to draw on; a new drawing is made if none are given.
+    against
+        ``"iteration"`` or ``"seconds"``.
+    file
+        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its ``figure`` is the whole drawing.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    choice(against, "against", AGAINST)
+    panel = one_panel(ax)
+    history = fit.history
+    across = history[against]
+    lines = {name: _finite(history[column]) for name, column in (("objective", "objective"), ("F_tau", "f_tau"))}
+    lines = {name: values for name, values in lines.items() if not np.isnan(values).all()}
+    # F_tau is all but the objective near the end: the thick line behind shows where the thin one covers it.
+    for name, values in lines.items():
+        first = name == "objective"
+        panel.plot(
+            across,
+            values,
+            color=COLOURS[0 if first else 1],
+            linewidth=3.5 if first else 1.3,
+            alpha=0.45 if first else 1.0,
+            label="objective" if first else "$F_\\tau$ (falls at every step)",
+        )
+    if lines:
+        _mark_steps(panel, across, list(lines.values())[-1], history["momentum"])
+    if logarithmic(np.concatenate([*lines.values(), np.zeros(0)])):
+        panel.set_yscale("log")
+        plain_numbers(panel.yaxis)
+    _number_iterations(panel, across, against)
+    panel.set_ylabel("objective")
+    if lines:
+        panel.legend(ncols=2, **ABOVE)
+    else:
+        panel.set_title("no finite objective was recorded", fontsize=9, loc="left")
+    save(panel, file)
+    return panel
+
+
+def ranks(
+    fit: Fit, ax: Axes | None = None, *, against: str = "iteration", file: str | PathLike[str] | None = None
+) -> Axes:
+    """Draw the rank of each regularised mode along the iterations of the final run.
+
+    Parameters
+    ----------
+    fit
+        The fit. Of one that is a smooth field besides, these are the ranks of its part of low rank, and all 0 where
+        the field is all there is; the title says so.
+    ax
+        The axes to draw on; a new drawing is made if none are given.
+    against
+        ``"iteration"`` or ``"seconds"``.
+    file
+        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its ``figure`` is the whole drawing.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    choice(against, "against", AGAINST)
+    panel = one_panel(ax, (6.0, 3.2))
+    from matplotlib.ticker import MaxNLocator
+
+    across = fit.history[against]
+    table = np.array([record.ranks for record in fit.history], dtype=np.float64).reshape(len(across), -1)
+    modes = regularised(fit, table.shape[1])
+    for place, column in enumerate(table.T):
+        # Modes often have the same rank: the later ones are thinner, so that the earlier ones show behind them.
+        width = 1.4 + 1.8 * (table.shape[1] - 1 - place)
+        panel.step(across, column, where="post", color=COLOURS[place % len(COLOURS)], linewidth=width)
+        panel.lines[-1].set(label=modes[place], solid_capstyle="butt")
+    panel.set_ylabel("rank")
+    panel.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    panel.set_ylim(0, 1.1 * table.max(initial=0) + 0.5)
+    _number_iterations(panel, across, against)
+    if table.size:
+        panel.legend(ncols=3, **ABOVE)
+    if not table.any():
+        said = "all ranks are 0: nothing of low rank was found"
+        panel.text(0.5, 0.5, said, transform=panel.transAxes, ha="center", va="center", color="0.35", fontsize=9)
+    save(panel, file)
+    return panel
+
+
+def regularised(fit: Fit, count: int) -> list[str]:
+    """Return the names of the modes that ranks belong to, as many as there are ranks."""
+    modes = fit.settings.get("modes") or range(count)
+    if len(modes) != count:
+        return [f"rank {place}" for place in range(count)]
+    return [name_of(fit.labels, mode) for mode in modes]
+
+
+def _mark_steps(panel: Axes, across: NDArray[Any], values: Floats, extrapolated: NDArray[np.bool_]) -> None:
+    """Draw a dot for each step, filled where it began at an extrapolated point; of many only the rarer kind."""
+    steps = np.arange(len(across)) > 0
+    many, rarer = len(across) > MOST_DOTS, 2 * int(extrapolated[steps].sum()) < int(steps.sum())
+    for kind, name, filling in (
+        (True, "extrapolated step", COLOURS[1]),
+        (False, "plain step", "white"),
+    ):
+        # The first record is where the run began, and no step.
+        chosen = steps & (extrapolated == kind)
+        if chosen.any() and not (many and kind != rarer):
+            (dots,) = panel.plot(across[chosen], values[chosen], "o", color=COLOURS[1], label=name, zorder=3)
+            dots.set(markersize=5.0, markerfacecolor=filling, markeredgewidth=1.0)
+
+
+def _number_iterations(panel: Axes, across: NDArray[Any], against: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    panel.set_xlabel(AGAINST[against])
+    if against == "iteration":
+        panel.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    last = float(across[-1]) if len(across) else 0.0
+    panel.set_xlim(-0.02 * last - (last == 0.0), 1.02 * last + (last == 0.0))
+    light_grid(panel)
+
+
+def _finite(values: NDArray[Any]) -> Floats:
+    """Return values with NaN, which is not drawn, for those that are not finite."""
+    return np.where(np.isfinite(values.astype(np.float64)), values, math.nan)

@@ -1,0 +1,181 @@
+"""Slices of a tensor: the original, what was observed of it, and what was filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._types import Floats
+from .drawing import COLOUR_MAP, MISSING_COLOUR, MISSING_GREY, drawing_class, given_panels, name_indices, save, words
+from .views import (
+    View,
+    blocks,
+    checked_index,
+    checked_mode,
+    checked_original,
+    colour_mode,
+    full_light,
+    make_view,
+    seen_values,
+    slice_title,
+    telling_index,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..fit import Fit
+
+ENDS = 0.5, 99.5
+"""Percentiles of the observed values at the ends of the colours; a single large value would leave all else dark."""
+
+PANEL_INCHES = 3.6
+TALLEST, FLATTEST = 1.4, 0.45
+"""Height of a panel by its width."""
+
+
+def slices(
+    fit: Fit,
+    mode: int | str | None = None,
+    index: Any = None,
+    *,
+    original: ArrayLike | None = None,
+    at: Mapping[int | str, Any] | None = None,
+    ax: Sequence[Axes] | None = None,
+    file: str | PathLike[str] | None = None,
+) -> list[Axes]:
+    """Draw a slice: the original if it is given, what was observed, and the slice with its holes filled, side by side.
+
+    Pictures are drawn in colour, with a missing colour of a pixel in mid-grey. All else is drawn by one colour map for
+    all panels, with a colour bar, and what is missing in light grey. Of a slice with more than 400 rows or columns so
+    many are drawn: the most observed of very sparse data, else evenly spread ones. A fit that was read from a file does
+    not hold the data: of it the model's values are drawn.
+
+    Parameters
+    ----------
+    fit
+        The fit.
+    mode
+        The mode of the slice, by name or number; by default the smallest, and none for a matrix or a picture.
+    index
+        Its index in that mode: a whole number from 0, or else a label; by default the middle one, and of very
+        sparse data the one with the most entries.
+    original
+        The whole tensor as it truly is, where it is known, as an array of the fit's shape.
+    at
+        For tensors of order four and more, the indices of modes beyond those that are drawn, by mode; by default those
+        with the most entries.
+    ax
+        The axes to draw on, one for each panel; a new drawing is made if none are given.
+    file
+        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        One for each panel; ``axes[0].figure`` is the whole drawing.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    drawing_class()
+    labels, shape = fit.labels, fit.shape
+    truth = checked_original(original, shape)
+    colour = colour_mode(fit)
+    along = _default_mode(shape, colour) if mode is None else checked_mode(labels, shape, mode)
+    # Of a picture's own rows, columns and colours there are slices too, by the colour map.
+    shown_in_colour = colour if along is None or (len(shape) > 3 and along != colour) else None
+    numbered = {checked_mode(labels, shape, name): own for name, own in (at or {}).items()}
+    numbered = {mode: checked_index(labels, shape, mode, own) for mode, own in numbered.items()}
+    view = make_view(labels, shape, fit.observations, along, colour=shown_in_colour, at=numbered)
+    place = None
+    if along is not None and index is None:
+        place = telling_index(fit.observations, view, np.arange(shape[along]))
+    elif along is not None:
+        place = checked_index(labels, shape, along, index)
+    parts = blocks(fit, view, place, truth)
+    panels = _new_panels(parts, view) if ax is None else given_panels(ax, len(parts), f"for {', '.join(parts)}")
+    if view.colour is not None:
+        _draw_pictures(panels, parts, full_light(fit))
+    else:
+        _draw_mapped(panels, parts, fit, view)
+    heading = slice_title(labels, view, place)
+    if heading and ax is None:
+        panels[0].figure.figure.suptitle(heading, fontsize=11)
+    elif heading:
+        panels[0].set_title(f"{heading}\n{panels[0].get_title()}", fontsize=10)
+    save(panels[0], file)
+    return list(panels)
+
+
+def colour_range(fit: Fit, parts: Mapping[str, Floats]) -> tuple[float, float]:
+    """Return the values at the two ends of the colours: nearly those of the data, or of what is drawn without it."""
+    if fit.observations is None:
+        values = np.concatenate([np.ravel(part) for part in parts.values()])
+    else:
+        values = seen_values(fit, fit.observations.values)
+        # Percentiles of some hundred thousand entries are those of all, and cost less.
+        values = values[:: max(1, len(values) // 400_000)]
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return 0.0, 1.0
+    low, high = (float(end) for end in np.percentile(values, ENDS))
+    if low == high:
+        low, high = float(values.min()), float(values.max())
+    return (low, high) if low < high else (min(low, 0.0), max(high, 0.0) or 1.0)
+
+
+def _default_mode(shape: tuple[int, ...], colour: int | None) -> int | None:
+    others = [mode for mode in range(len(shape)) if mode != colour]
+    return None if len(others) == 2 else min(reversed(others), key=lambda mode: shape[mode])
+
+
+def _new_panels(parts: Mapping[str, Floats], view: View) -> Sequence[Axes]:
+    rows, columns = next(iter(parts.values())).shape[:2]
+    height = PANEL_INCHES * min(max(rows / columns, FLATTEST), TALLEST)
+    extra = 0.5 if view.colour is not None else 0.9
+    size = (len(parts) * PANEL_INCHES + (0.2 if view.colour is not None else 1.3), height + extra)
+    figure = drawing_class()(figsize=size, layout="constrained")
+    made: Sequence[Axes] = np.ravel(figure.subplots(1, len(parts), sharey=True)).tolist()
+    return made
+
+
+def _draw_pictures(panels: Sequence[Axes], parts: Mapping[str, Floats], white: float) -> None:
+    for panel, (title, values) in zip(panels, parts.items(), strict=True):
+        missing = np.isnan(values)
+        panel.imshow(np.clip(np.where(missing, MISSING_GREY, values / white), 0.0, 1.0))
+        panel.set_title(title + (" (missing grey)" if missing.any() else ""), fontsize=10)
+        panel.set_axis_off()
+
+
+def _draw_mapped(panels: Sequence[Axes], parts: Mapping[str, Floats], fit: Fit, view: View) -> None:
+    from matplotlib import colormaps
+
+    colours = colormaps[COLOUR_MAP].with_extremes(bad=MISSING_COLOUR)
+    low, high = colour_range(fit, parts)
+    drawn = None
+    for panel, (title, values) in zip(panels, parts.items(), strict=True):
+        missing = np.isnan(values)
+        drawn = panel.imshow(
+            np.ma.masked_array(values, missing),
+            cmap=colours,
+            vmin=low,
+            vmax=high,
+            aspect="auto",
+            interpolation="nearest",
+        )
+        panel.set_title(title + (" (missing grey)" if missing.any() else ""), fontsize=10)
+        name_indices(panel.xaxis, fit.labels, view.columns, view.column_indices)
+        panel.tick_params(labelsize=8)
+    name_indices(panels[0].yaxis, fit.labels, view.rows, view.row_indices)
+    if drawn is not None:
+        bar = panels[0].figure.colorbar(drawn, ax=list(panels), shrink=0.9, pad=0.02, extend="both")
+        bar.ax.tick_params(labelsize=8)
+        if fit.labels.value != "value":
+            bar.set_label(words(fit.labels.value), fontsize=9)

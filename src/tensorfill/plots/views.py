@@ -1,0 +1,286 @@
+"""Which part of a tensor a drawing shows, and the entries of that part; nothing of the tensor's size is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import mode_number, whole_number
+from .._types import Floats, Integers
+from ..labels import Labels
+from ..observations import Observations
+from .drawing import label_of, name_of, words
+
+if TYPE_CHECKING:
+    from ..fit import Fit
+
+COLOUR_NAMES = ("colour", "color", "rgb", "channel", "channels")
+"""A mode of three or four indices that goes by one of these names holds the colours of pictures."""
+
+SMALLEST_PICTURE = 16
+"""Without names, arrays with fewer rows or columns than this are not taken for pictures."""
+
+SPARSE = 0.05
+"""Where less than this share was observed the indices with the most entries are drawn, else evenly spread ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The modes that are drawn down, across and as colours, and which of their indices.
+
+    Parameters
+    ----------
+    along
+        The mode that slices are taken of; None where there is one slice, which is all.
+    rows, columns
+        The modes drawn down and across.
+    colour
+        The mode whose indices are red, green and blue, if any.
+    fixed
+        The index of every mode beyond these.
+    row_indices, column_indices
+        The indices that are drawn, from small to large.
+    """
+
+    along: int | None
+    rows: int
+    columns: int
+    colour: int | None
+    fixed: Mapping[int, int]
+    row_indices: Integers
+    column_indices: Integers
+
+    def indices(self, ndim: int, index: int | None) -> list[Integers]:
+        """Return the indices of each mode that the slice with this index has."""
+        taken = {mode: np.array([place]) for mode, place in self.fixed.items()}
+        taken |= {self.rows: self.row_indices, self.columns: self.column_indices}
+        if self.colour is not None:
+            taken[self.colour] = np.arange(3)
+        if self.along is not None:
+            taken[self.along] = np.array([index])
+        return [taken[mode] for mode in range(ndim)]
+
+    def upright(self, block: NDArray[Any]) -> NDArray[Any]:
+        """Return a block, with an axis for every mode, as rows, columns and colours."""
+        last = [] if self.colour is None else [self.colour]
+        front = [mode for mode in range(block.ndim) if mode not in (self.rows, self.columns, *last)]
+        turned = block.transpose(*front, self.rows, self.columns, *last)
+        return turned.reshape(turned.shape[len(front) :])
+
+
+def make_view(
+    labels: Labels,
+    shape: tuple[int, ...],
+    observations: Observations | None,
+    along: int | None,
+    *,
+    colour: int | None = None,
+    at: Mapping[int, int] | None = None,
+    most: int = 400,
+) -> View:
+    """Return what is drawn of the slices of a mode: its two largest other modes, at most so many indices of each.
+
+    Parameters
+    ----------
+    labels, shape, observations
+        Of the tensor.
+    along
+        The mode that slices are taken of, or None.
+    colour
+        The mode of colours, if slices are pictures.
+    at
+        The index of modes that are neither drawn nor those of the slices; by default the one with the most entries.
+    most
+        Rows and columns that are drawn; beyond it the most observed indices, or evenly spread ones.
+    """
+    rest = [mode for mode in range(len(shape)) if mode not in (along, colour)]
+    if len(rest) < 2:
+        raise ValueError(
+            f"a slice must have two modes to draw, but along {name_of(labels, along or 0)} a tensor of shape {shape} "
+            "has fewer; choose another mode, or none for a matrix."
+        )
+    rows, columns = sorted(sorted(rest, key=lambda mode: -shape[mode])[:2])
+    beyond = [mode for mode in rest if mode not in (rows, columns)]
+    wanted = dict(at or {})
+    unknown = [mode for mode in wanted if mode not in beyond]
+    if unknown:
+        raise ValueError(
+            f"at must name modes that are not drawn, here {beyond}, but {unknown} was given; leave these out."
+        )
+    fixed = {mode: wanted.get(mode, _fullest(observations, mode)) for mode in beyond}
+    chosen = (_chosen(observations, mode, shape[mode], most) for mode in (rows, columns))
+    return View(along, rows, columns, colour, fixed, *chosen)
+
+
+def colour_mode(fit: Fit) -> int | None:
+    """Return the mode of the colours where the tensor is a picture, or a movie.
+
+    It is one that is named so; or, of an array without names, the last of three modes, of size 3, where all values are
+    light from 0 to 1 or whole numbers from 0 to 255.
+    """
+    for mode, name in enumerate(fit.labels.names):
+        if name.lower() in COLOUR_NAMES and fit.shape[mode] in (3, 4) and len(fit.shape) > 2:
+            return mode
+    plain = fit.labels.are_plain and len(fit.shape) == 3 and fit.shape[2] == 3
+    if not plain or min(fit.shape[:2]) < SMALLEST_PICTURE:
+        return None
+    if fit.observations is None:
+        return 2 if fit.bounds in ((0, 1), (0, 255)) else None
+    if not fit.observations.is_dense:
+        return None
+    values = fit.observations.values
+    light = values.min() >= 0 and values.max() <= 1
+    stored = values.min() >= 0 and 1 < values.max() <= 255 and not (values % 1).any()
+    return 2 if light or stored else None
+
+
+def full_light(fit: Fit) -> float:
+    """Return the value that is white in a picture."""
+    if fit.bounds is not None:
+        most = fit.bounds[1]
+    else:
+        most = math.inf if fit.observations is None else float(fit.observations.values.max())
+    return 1.0 if most <= 1 else 65535.0 if 255 < most < math.inf else 255.0
+
+
+def predicts_scores(fit: Fit) -> bool:
+    """Tell whether predictions are scores, so that residuals of held-out entries are not on the scale of the data."""
+    return str(fit.settings.get("loss", "")).lower().startswith(("logistic", "poisson"))
+
+
+def predicts_probabilities(fit: Fit) -> bool:
+    """Tell whether `Fit.predict_mean` returns probabilities."""
+    return str(fit.settings.get("loss", "")).lower().startswith("logistic")
+
+
+def seen_values(fit: Fit, values: Floats) -> Floats:
+    """Return observed values as they compare with `Fit.predict_mean`: 0 and 1 where that is a probability."""
+    return (values > 0).astype(values.dtype) if predicts_probabilities(fit) else values
+
+
+def observed_block(fit: Fit, view: View, index: int | None) -> Floats:
+    """Return the observed entries of a slice, NaN where none was observed."""
+    seen = fit.observations
+    if seen is None:
+        raise ValueError("A fit that was read from a file does not hold the data, so its observed entries are unknown.")
+    indices = view.indices(seen.ndim, index)
+    if seen.is_dense:
+        box = np.ix_(*indices)
+        block = np.where(seen.mask[box], seen_values(fit, seen.array[box]), np.nan)
+    else:
+        block = np.full([len(own) for own in indices], np.nan)
+        inside, places = _inside(seen.coords, indices)
+        block[tuple(places)] = seen_values(fit, seen.values[inside])
+    upright: Floats = view.upright(block)
+    return upright
+
+
+def model_block(fit: Fit, view: View, index: int | None) -> Floats:
+    """Return the model's value, on the scale of the data, of every entry of a slice."""
+    indices = view.indices(len(fit.shape), index)
+    coords = np.stack([grid.ravel() for grid in np.meshgrid(*indices, indexing="ij")], axis=1)
+    block = np.asarray(fit.predict_mean(coords)).reshape([len(own) for own in indices])
+    upright: Floats = view.upright(block)
+    return upright
+
+
+def blocks(fit: Fit, view: View, index: int | None, original: NDArray[Any] | None = None) -> dict[str, Floats]:
+    """Return what is drawn of a slice by its title: the original if given, what was observed, and the filled slice."""
+    parts: dict[str, Floats] = {}
+    if original is not None:
+        parts["Original"] = view.upright(original[np.ix_(*view.indices(len(fit.shape), index))]).astype(np.float64)
+    model = model_block(fit, view, index)
+    if fit.observations is None:
+        return parts | {"Model": model}
+    seen = observed_block(fit, view, index)
+    return parts | {"Observed": seen, "Filled": np.where(np.isnan(seen), model, seen)}
+
+
+def checked_original(original: Any, shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """Return the original as an array of the tensor's shape."""
+    if original is None:
+        return None
+    array = np.asarray(original)
+    if array.shape != shape or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"original must be an array of numbers of shape {shape}, as the fit has it, but one of shape {array.shape} "
+            f"and type {array.dtype} was given."
+        )
+    return array
+
+
+def checked_index(labels: Labels, shape: tuple[int, ...], mode: int, index: Any) -> int:
+    """Return an index of a mode as a number from 0; what is no whole number is one of its labels."""
+    if isinstance(index, bool) or not isinstance(index, int | np.integer):
+        return int(labels.positions(mode, [index])[0])
+    size = shape[mode]
+    if not -size <= index < size:
+        raise ValueError(
+            f"index must be from {-size} to {size - 1} for {name_of(labels, mode)}, which has {size} indices, "
+            f"but {int(index)} was given."
+        )
+    return int(index) % size
+
+
+def checked_mode(labels: Labels, shape: tuple[int, ...], mode: Any) -> int:
+    """Return a mode, given by its name or number, as a number from 0."""
+    return mode_number(labels.mode(mode), "mode", len(shape))
+
+
+def spread(size: int, most: int) -> Integers:
+    """Return at most so many indices, evenly spread from the first to the last.
+
+    >>> spread(10, 4).tolist(), spread(3, 4).tolist(), spread(9, 1).tolist()
+    ([0, 3, 6, 9], [0, 1, 2], [4])
+    """
+    most = whole_number(most, "most", at_least=1)
+    if size <= most:
+        return np.arange(size)
+    return np.linspace(0, size - 1, most).round().astype(np.int64) if most > 1 else np.array([size // 2])
+
+
+def telling_index(observations: Observations | None, view: View, among: Integers) -> int:
+    """Return the place among slices of one to begin with: the middle, or of sparse data that with the most entries."""
+    if observations is None or view.along is None or observations.density >= SPARSE:
+        return len(among) // 2
+    coords = observations.coords
+    for mode, index in view.fixed.items():
+        coords = coords[coords[:, mode] == index]
+    return int(np.bincount(coords[:, view.along], minlength=observations.shape[view.along])[among].argmax())
+
+
+def slice_title(labels: Labels, view: View, index: int | None, most: int = 24) -> str:
+    """Return what tells a slice from others: the labels of the modes that are not drawn."""
+    told = ({} if view.along is None or index is None else {view.along: index}) | dict(view.fixed)
+    return ", ".join(
+        f"{name_of(labels, mode)} = {words(label_of(labels, mode, own), most)}" for mode, own in told.items()
+    )
+
+
+def _fullest(observations: Observations | None, mode: int) -> int:
+    """Return the index of a mode that has the most entries."""
+    return 0 if observations is None else int(np.bincount(observations.coords[:, mode]).argmax())
+
+
+def _chosen(observations: Observations | None, mode: int, size: int, most: int) -> Integers:
+    """Return the indices of a mode to draw."""
+    if size <= most or observations is None or observations.density >= SPARSE:
+        return spread(size, most)
+    counts = np.bincount(observations.coords[:, mode], minlength=size)
+    return np.sort(np.argpartition(-counts, most - 1)[:most])
+
+
+def _inside(coords: Integers, indices: list[Integers]) -> tuple[Integers, list[Integers]]:
+    """Return which entries lie in a block, and where in it."""
+    inside = np.arange(len(coords))
+    # Single indices first: they leave few entries for the others.
+    for mode in sorted(range(len(indices)), key=lambda mode: len(indices[mode])):
+        column, wanted = coords[inside, mode], indices[mode]
+        place = np.searchsorted(wanted, column).clip(max=len(wanted) - 1)
+        inside = inside[wanted[place] == column]
+    return inside, [np.searchsorted(own, coords[inside, mode]) for mode, own in enumerate(indices)]

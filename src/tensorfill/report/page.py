@@ -1,0 +1,95 @@
+"""The page itself, from its parts and its template."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+from importlib import resources
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from .._optional import need
+from .._version import __version__
+from ..io.atomic import written_beside
+from ..plots.drawing import drawing_class
+from ..plots.spectrum import spectra
+from ..plots.views import checked_original
+from . import call, facts, figures
+from .gallery import as_json, gallery
+from .numbers import sizes
+
+if TYPE_CHECKING:
+    from ..fit import Fit
+
+
+def write_report(fit: Fit, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
+    """Write one page that tells of a fit; it holds all it needs and asks nothing of the network.
+
+    Parameters
+    ----------
+    fit
+        The fit. Of one that was read from a file the page leaves out what needs the data, and says so.
+    path
+        Where to write the page, as HTML; an error leaves what stood there as it was.
+    original
+        The whole tensor as it truly is, where it is known, as an array of the fit's shape; slices show it too.
+    title
+        The heading of the page; by default the shape of the tensor.
+    """
+    text = rendered(fit, original=original, title=title)
+    with written_beside(path) as file:
+        # Half of a surrogate pair, which a label may hold, has no place in a file.
+        file.write(text.encode("utf-8", "replace"))
+
+
+def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str:
+    """Return the page as text."""
+    template = _template()
+    drawing_class()
+    truth = checked_original(original, fit.shape)
+    script, style = _part("script.js"), _part("style.css")
+    page: str = template.render(
+        title=f"A {sizes(fit.shape)} tensor, filled" if title is None else str(title),
+        version=__version__,
+        date=datetime.date.today().isoformat(),
+        script=script,
+        style=style,
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+        fit=fit,
+        status=str(fit.status),
+        tiles=facts.tiles(fit),
+        went_in=facts.what_went_in(fit),
+        empty=facts.empty_slices(fit),
+        modes=facts.modes(fit),
+        chosen=facts.what_was_chosen(fit),
+        good=facts.how_good(fit),
+        widths=facts.widths(fit),
+        missing_figures=figures.figures_of_what_is_missing(fit),
+        error_figures=figures.figures_of_errors(fit),
+        run_figures=figures.figures_of_the_run(fit),
+        search_figure=figures.figure_of_the_search(fit),
+        no_components=not spectra(fit.model),
+        no_rank=not any(fit.ranks),
+        call=call.call_to_repeat(fit),
+        call_without_search=call.call_without_search(fit),
+        data=as_json(gallery(fit, truth)),
+    )
+    return page
+
+
+def _template() -> Any:
+    jinja2 = need("jinja2", "report")
+    # Every label and setting that comes from the data is escaped.
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_part("page.html"))
+
+
+def _part(name: str) -> str:
+    return resources.files(__package__).joinpath("templates", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    """Return the hash by which the page allows its own script and style, and no others."""
+    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -1,0 +1,74 @@
+"""Small fits that several tests look at; each is made once in a run of the tests."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+import tensorfill
+from tensorfill import Fit, Observations, Status
+from tensorfill.labels import Labelled, Labels
+from tensorfill.methods.base import History, Record
+from tensorfill.models import Dense
+
+NASTY = "<script>alert(1)</script>"
+QUOTED = '"it\'s" $x_{ & _y'
+
+
+def _low_rank(shape, rank=2, noise=0.01, rng=0):
+    random = np.random.default_rng(rng)
+    factors = [random.random((size, rank)) + 0.2 for size in shape]
+    values = np.einsum(",".join(f"{chr(97 + m)}r" for m in range(len(shape))) + "->" + "abcdef"[: len(shape)], *factors)
+    return values + noise * random.standard_normal(shape)
+
+
+@functools.cache
+def truth():
+    """Return the tensor behind `labelled`."""
+    return 100 * _low_rank((12, 15, 9))
+
+
+@functools.cache
+def labelled():
+    """Return a fit with labels, held-out entries and a path, which holds its data densely."""
+    array = truth().copy()
+    array[np.random.default_rng(1).random(array.shape) < 0.3] = np.nan
+    stations = np.array([NASTY, QUOTED, *(f"station {place}" for place in range(10))], dtype=object)
+    days = np.datetime64("2024-02-25") + np.arange(15)
+    labels = Labels(("station", "day", "hour <b>"), (stations, days, None), "flow & <i>more</i>")
+    return tensorfill.complete(Labelled(Observations.from_dense(array), labels), smooth=None, centre=False, rng=0)
+
+
+@functools.cache
+def given():
+    """Return a fit of sparse observations without labels, whose lambda was given."""
+    data = tensorfill.datasets.synthetic((30, 25, 20), rank=2, rng=0)
+    return tensorfill.complete(data.observations, lam=0.05, penalty="capped_l1", theta=0.8, max_rank=3, rng=0)
+
+
+@functools.cache
+def logistic():
+    """Return a fit of values of two kinds."""
+    likes = np.sign(_low_rank((14, 13), rank=1) - 0.5)
+    likes[np.random.default_rng(2).random(likes.shape) < 0.3] = np.nan
+    return tensorfill.complete(likes, loss="logistic", lam=0.5, rng=0)
+
+
+@functools.cache
+def picture():
+    """Return a picture in colour, and a fit of it that is a smooth field alone, stored entry by entry."""
+    rows, columns = np.mgrid[0:1:24j, 0:1:20j]
+    whole = np.stack([rows, columns, 0.5 + 0.4 * np.sin(3 * rows + 4 * columns)], axis=2)
+    seen = np.broadcast_to(np.random.default_rng(3).random((24, 20, 1)) > 0.4, whole.shape)
+    settings = dict(given().settings) | {"smooth": (0, 1), "modes": (0, 1), "lam": (1.0, 1.0), "theta": (1.0, 1.0)}
+    fit = Fit(
+        model=Dense(0.9 * whole + 0.05, (0, 0)),
+        status=Status.CONVERGED,
+        history=History([Record(0, 0.0, 2.0, 2.0, (0, 0)), Record(1, 0.1, 1.0, 1.0, (0, 0))]),
+        settings=settings | {"max_rank": (3, 3), "holdout": "whole fibres along mode 2"},
+        residuals=np.abs(np.random.default_rng(4).normal(0, 0.03, 80)),
+        bounds=(0, 1),
+        observations=Observations.from_dense(whole, seen),
+    )
+    return fit, whole
