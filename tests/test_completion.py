@@ -325,6 +325,17 @@ def test_an_outlier_larger_than_all_the_rest_takes_no_row_with_it(shape, seed):
     assert len(found) <= 6
 
 
+def test_many_outliers_among_few_entries_are_not_followed():
+    rng, shape = np.random.default_rng(1), (40, 35, 30)
+    truth = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(size, 3)) for size in shape))
+    data = truth + rng.normal(0, 0.1, shape)
+    bad = rng.random(shape) < 0.05
+    data[bad] += rng.choice([-1, 1], bad.sum()) * rng.uniform(5, 20, bad.sum())
+    data[rng.random(shape) < 0.5] = np.nan
+    fit = complete(data, loss="l1", rng=0)
+    assert rmse(fit.to_dense(), truth) < 0.03
+
+
 @pytest.mark.parametrize("loss", ["l1", "capped_l1", "lsp", "mcp", "scad"])
 def test_corrupt_entries_are_found_and_not_followed(loss):
     truth, holes = incomplete((30, 28, 26), missing=0.4)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorfill import Nort, Observations
+from tensorfill import Nort, Observations, complete
 from tensorfill.algebra.component import Component
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
@@ -318,3 +318,9 @@ def test_what_makes_no_sense_is_refused():
     refuses(problem, folded(rng, (9, 8, 6), {0: 1}), ["(9, 8, 7)", "(9, 8, 6)"])
     refuses(problem, model, ["sweeps", "-1"], sweeps=-1)
     refuses(problem, model, ["ridge", "0"], ridge=0)
+
+
+def test_a_polish_with_too_many_unknowns_is_left_out(monkeypatch):
+    monkeypatch.setattr("tensorfill.refinement.MOST_IN_BLOCK", 1)
+    data = synthetic((20, 20, 20), rank=2, rng=0).observations
+    assert complete(data, refine="tucker", rng=0).settings["refine"] is None

@@ -275,7 +275,7 @@ def test_the_fit_says_what_was_held_out(chosen):
     ("how", "block", "words"),
     [
         (("fibre", 1), (1, 25, 1), "whole fibres along mode 1"),
-        (("slice", -1), (20, 25, 1), "whole slices along modes [0, 1]"),
+        (("slice", -1), (20, 25, 1), "whole slices of mode 2"),
         ([2, 3, 100], (2, 3, 30), "blocks of size (2, 3, 30)"),
         ("entry", (1, 1, 1), "single entries"),
     ],

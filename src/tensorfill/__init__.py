@@ -44,6 +44,7 @@ _MODULES = (
     "metrics",
     "penalties",
     "plots",
+    "report",
     "robust",
     "selection",
     "xarray",

@@ -22,6 +22,7 @@ from .observations import Observations
 from .offsets import Additive, fit_additive
 from .problem import Problem
 from .progress import Display
+from .refinement import can_refine
 from .refinement import refine as polish
 from .selection import Path
 from .smoothness import Smoothed, Smoothing, choose_smoothing, losses_of, smooth_modes
@@ -308,7 +309,8 @@ class Polish:
             return model
         if self.to_the_gap:
             model = model.truncated([_before_the_gap(part.s) for part in model.components])
-        return polish(problem, model, sweeps=REFINE_SWEEPS)
+        # Ranks with too many unknowns for it are no reason to stop at the end of a long search.
+        return polish(problem, model, sweeps=REFINE_SWEEPS) if can_refine(problem, model) else model
 
 
 def _before_the_gap(s: Floats) -> int:

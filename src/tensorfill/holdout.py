@@ -92,7 +92,10 @@ class Holdout:
             return "single entries"
         whole = [mode for mode, size in enumerate(shape) if self.block[mode] == size > 1]
         if [size for size in self.block if size > 1] == [shape[mode] for mode in whole]:
-            return f"whole fibres along mode {whole[0]}" if len(whole) == 1 else f"whole slices along modes {whole}"
+            single = [mode for mode in range(len(shape)) if mode not in whole]
+            if len(whole) == 1:
+                return f"whole fibres along mode {whole[0]}"
+            return f"whole slices of mode {single[0]}" if len(single) == 1 else f"whole slices along modes {whole}"
         return f"blocks of size {self.block}"
 
 

@@ -207,6 +207,15 @@ class LeastSquares:
         )
 
 
+def can_refine(problem: Problem, model: FoldedLowRank) -> bool:
+    """Tell whether `refine` takes this model: whether its ranks leave few enough unknowns."""
+    try:
+        _checked_free_modes(problem, model)
+    except ValueError:
+        return False
+    return True
+
+
 def _checked_free_modes(problem: Problem, model: FoldedLowRank) -> list[int]:
     """Return the modes whose factors are fitted, once it is clear that the problem is one for least squares."""
     shape = problem.observations.shape

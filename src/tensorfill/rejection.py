@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._checks import generator
+from ._types import Booleans, Floats
 from .chooser import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, PATIENCE, RATIO, SPARE_RANK, largest_cut
 from .families import SCAD_THETA
 from .losses import Square
@@ -18,13 +19,13 @@ from .models import Model
 from .observations import Observations
 from .penalties import LSP, SCAD, Nuclear
 from .problem import Problem
-from .robust import EFFICIENT, ROBUST, Robust, largest_noise, make_robust, noise_scale, outliers, without_outliers
+from .robust import EFFICIENT, ROBUST, Robust, largest_noise, make_robust, noise_scale
 
 LEAST_GAIN = 0.02
 """A fit with less regularisation is the better one only if the noise beside it is less by this share."""
 
 MOST_ROUNDS = 20
-"""So often at most are entries judged, and what is kept of them fitted."""
+"""So often at most are all entries judged anew."""
 
 REACH = 3.0
 """The theta of a robust loss that goes by its name, in widths from which on an entry counts as an outlier."""
@@ -119,30 +120,54 @@ def rough_fit(
 def without_corrupt(observations: Observations, rough: RoughFit, rng: np.random.Generator) -> Observations:
     """Return the observations without those judged corrupt.
 
-    A rough fit may still be off by much where an outlier pulled it, and would have whole rows of sound entries rejected
-    there. So only what is off by far is rejected at first; what is kept is fitted, all entries are judged again by that
-    fit with half the limit, and so on down to what noise hardly ever reaches. There the rounds go on while they make
-    fewer entries corrupt.
+    What a rough fit is far from is corrupt, unless an outlier pulled the fit away from sound entries. So the entries
+    are also judged another way: only what is off by far is rejected at first, what is kept is fitted, and all entries
+    are judged again by that fit with half the limit, and so on down to what noise hardly ever reaches. This may follow
+    outliers where there are many of them, and is believed where it rejects less than half as much.
     """
     if rough.model is None or rough.method is None:
         return observations
+    limit = largest_noise(rough.noise, len(observations))
+    at_once, by_halves = (
+        _sound(observations, rough.model, rough.method, limit, rng, by_halves=way) for way in (False, True)
+    )
+    rejected = [np.count_nonzero(~sound) for sound in (at_once, by_halves)]
+    return observations.select(by_halves if 2 * rejected[1] < rejected[0] else at_once)
 
-    def fitted(kept: Observations, model: Model) -> Model:
-        return method.solve(Problem(kept, Square()), start=model, rng=rng).model
 
-    method, model = rough.method, rough.model
-    limit = float(np.abs(outliers(observations, model, beyond=0)[1]).max(initial=0)) / 2
-    while limit > largest_noise(rough.noise, len(observations)):
-        model = fitted(without_outliers(observations, model, beyond=limit), model)
-        limit /= 2
-    kept = without_outliers(observations, model)
+def _sound(
+    observations: Observations,
+    model: Model,
+    method: Nort,
+    limit: float,
+    rng: np.random.Generator,
+    *,
+    by_halves: bool,
+) -> Booleans:
+    """Return which entries are not corrupt; at last all are judged again while that makes fewer of them corrupt."""
+
+    def judged(sound: Booleans) -> Floats:
+        """Return how far each entry is from a fit of the sound ones."""
+        nonlocal model
+        model = method.solve(Problem(observations.select(sound), Square()), start=model, rng=rng).model
+        return _differences(observations, model)
+
+    amounts = _differences(observations, model)
+    largest = float(amounts.max(initial=0)) / 2 if by_halves else 0.0
+    while largest > limit:
+        amounts = judged(amounts <= largest)
+        largest /= 2
+    sound: Booleans = amounts <= limit
     for _ in range(MOST_ROUNDS):
-        again = without_outliers(observations, fitted(kept, model))
-        corrupt, before = (len(observations) - len(each) for each in (again, kept))
-        if corrupt >= (1 - LEAST_GAIN) * before:
+        again = judged(sound) <= limit
+        if np.count_nonzero(~again) >= np.count_nonzero(~sound):
             break
-        kept = again
-    return kept
+        sound = again
+    return sound
+
+
+def _differences(observations: Observations, model: Model) -> Floats:
+    return np.abs(model.predict(observations.coords) - observations.values)
 
 
 def is_robust(loss: object) -> bool:
