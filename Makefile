@@ -23,7 +23,7 @@ test-browser: .venv/installed-dev,browser
 		(apt-get update && apt-get install -y chromium chromium-driver)
 	TENSORFILL_BROWSER=1 $(BIN)/pytest tests/browser
 
-bench: .venv/installed-dev
+bench: .venv/installed-dev,bench
 	$(BIN)/python benchmarks/run.py
 
 docs: .venv/installed-docs

@@ -20,7 +20,7 @@ from ..parallel import side_by_side
 from .component import Component, WeightedComponent
 from .unfolding import Shape, around, columns
 
-CACHED = 2**14
+CACHED = 2**15
 """Numbers that stay in a core's cache."""
 
 WORTH_SHARING = 2**16

@@ -11,7 +11,7 @@ from ..observations import Observations
 
 ALWAYS_DENSE_SIZE = 2**16
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
-ALWAYS_DENSE_DENSITY = 0.5
+ALWAYS_DENSE_DENSITY = 0.8
 """Dense storage is the faster for tensors of up to the first size; up to the second size, from the density after it;
 and for larger ones from the last density. Measured by ``benchmarks/storage.py``."""
 
