@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from .progress import Display
 from .refinement import can_refine
 from .refinement import refine as polish
 from .selection import Path
-from .smoothness import Smoothed, Smoothing, choose_smoothing, losses_of, smooth_modes
+from .smoothness import Smoothed, Smoothing, choose_smoothing, loss_alone, losses_of, smooth_modes
 
 REFINE_SWEEPS = 4
 """Sweeps of alternating least squares in a polish."""
@@ -176,12 +177,22 @@ class Automatic:
         """Whether the loss compares values of one kind, so that some of them can be taken away from both."""
         return isinstance(self.problem.loss, Square | Huber)
 
+    @cached_property
+    def _smooth_weights(self) -> dict[int, float]:
+        """The weight of each mode that may be smooth; those with a graph are smooth already."""
+        if not self._takes_differences:
+            return {}
+        graphs = () if self.reduced is None else self.reduced.graphs
+        weights = smooth_modes(self.problem.observations, self.smooth)
+        return {mode: weight for mode, weight in weights.items() if mode not in graphs}
+
     def _choose(self, *, centred: bool) -> Chooser:
         splits = [_centred_split(split) for split in self.splits] if centred else self.splits
         points = [] if not self._choosers else self._choosers[-1].points
         chooser = Chooser(
             self.settings, splits, self.family, self.rng, watching(self.display, self.callback, counting=False),
             lambda point: self.display.tried(len(points), point.held_out), self._deadline, centred, points,
+            loss_alone(self.splits, self._smooth_weights),
         )  # fmt: skip
         self._choosers.append(chooser)
         chooser.choose()
@@ -228,11 +239,7 @@ class Automatic:
 
     def _smoothed_if_better(self, chooser: Chooser, models: Sequence[Model]) -> Smoothed | None:
         """Return answers with smooth fields, if these are asked for or lower the held-out error."""
-        if not self._takes_differences:
-            return None
-        weights = smooth_modes(self.problem.observations, self.smooth)
-        for mode in () if self.reduced is None else self.reduced.graphs:
-            weights.pop(mode, None)
+        weights = self._smooth_weights
         alone = chooser.splits if self.centre is True else self.splits
         found = choose_smoothing(chooser.splits, models, alone, weights)
         if found is None or self.smooth != "auto" or are_better(found.losses, losses_of(chooser.splits, models)):

@@ -40,6 +40,9 @@ SMALLEST_CUT = 1e-4
 MOST_POINTS = math.ceil(math.log(SMALLEST_CUT) / math.log(RATIO))
 """So many points make up the longest path."""
 
+OUT_OF_REACH = 2.0
+"""A mean loss this many times that of a rival is not brought below it by other weights or another q."""
+
 PATIENCE = 4
 """A path ends after this many points without a better score."""
 
@@ -181,6 +184,9 @@ class Chooser:
         When to stop, by the clock of `time.monotonic`.
     centred
         Whether the entries have had their mean and effects taken away.
+    rival
+        The mean loss at the held-out entries of an answer of another kind; where the first path does not come near it,
+        nothing finer is tried.
     """
 
     settings: Nort
@@ -192,6 +198,7 @@ class Chooser:
     deadline: float | None = None
     centred: bool = False
     points: list[PathPoint] = field(default_factory=list)
+    rival: float = math.inf
     best: Trial | None = None
 
     def __post_init__(self) -> None:
@@ -288,6 +295,8 @@ class Chooser:
     def choose(self) -> None:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
         lead = self._one_mode_alone(self._follow(self._top(self.family.first), None))
+        if self.leader.losses.mean() > OUT_OF_REACH * self.rival:
+            return
         if self._weigh():
             lead = self._again(lead, lead.candidate.q)[0]
         if self._noise:
