@@ -1,5 +1,6 @@
 """The automatic choice: the path of lambda, q, and what is held out."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -309,3 +310,16 @@ def test_bad_choices_get_one_sentence(data, options, words):
     with pytest.raises(ValueError) as caught:
         complete(data.observations, rng=0, **options)
     assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(30, 20), (20, 15, 12)])
+def test_an_empty_slice_says_nothing_of_how_other_entries_go_missing(shape):
+    rng = np.random.default_rng(0)
+    factors = [rng.standard_normal((size, 2)) for size in shape]
+    truth = functools.reduce(lambda x, y: x[..., None, :] * y, factors).sum(axis=-1)
+    data = truth + 0.01 * rng.standard_normal(shape)
+    data[3] = np.nan
+    with pytest.warns(UserWarning, match="1 of the"):
+        fit = complete(data, rng=0)
+    assert fit.settings["holdout"] == "single entries"
+    assert rmse(np.delete(fit.to_dense(), 3, axis=0), np.delete(truth, 3, axis=0)) < 0.01

@@ -186,13 +186,18 @@ class Automatic:
         weights = smooth_modes(self.problem.observations, self.smooth)
         return {mode: weight for mode, weight in weights.items() if mode not in graphs}
 
+    @cached_property
+    def _loss_of_a_field_alone(self) -> float:
+        """What a smooth field has at the held-out entries, the rival of low rank."""
+        return loss_alone(self.splits, self._smooth_weights)
+
     def _choose(self, *, centred: bool) -> Chooser:
         splits = [_centred_split(split) for split in self.splits] if centred else self.splits
         points = [] if not self._choosers else self._choosers[-1].points
         chooser = Chooser(
             self.settings, splits, self.family, self.rng, watching(self.display, self.callback, counting=False),
             lambda point: self.display.tried(len(points), point.held_out), self._deadline, centred, points,
-            loss_alone(self.splits, self._smooth_weights),
+            self._loss_of_a_field_alone,
         )  # fmt: skip
         self._choosers.append(chooser)
         chooser.choose()

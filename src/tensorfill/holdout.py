@@ -177,10 +177,10 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
     Holdout(block=(1, 20, 3))
     """
     shape = observations.shape
-    if how == "entry" or (how == "auto" and observations.density == 1):
+    if how == "entry":
         return Holdout((1,) * len(shape))
     if how == "auto":
-        return Holdout(tuple(missing_together(observations, mode) for mode in range(len(shape))))
+        return Holdout(_blocks_that_go_missing(observations))
     if isinstance(how, Sequence) and not isinstance(how, str) and len(how) == 2 and how[0] in ("fibre", "slice"):
         kind, along = how[0], mode_number(how[1], "the mode of holdout", len(shape))
         return Holdout(tuple(size if (mode == along) == (kind == "fibre") else 1 for mode, size in enumerate(shape)))
@@ -191,6 +191,31 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
         "holdout must be 'auto', 'entry', ('fibre', mode), ('slice', mode) or the sizes of a block, one whole number "
         f"for each of the {len(shape)} modes, but {how!r} was given."
     )
+
+
+def _blocks_that_go_missing(observations: Observations) -> tuple[int, ...]:
+    """Return the size of the blocks of entries that go missing together.
+
+    Slices without any entry are left aside. They say nothing of how the others lost theirs, and to hold out such
+    slices would ask low rank for what it cannot tell.
+    """
+    present = _without_empty_slices(observations)
+    if present.density == 1:
+        return (1,) * present.ndim
+    found = [missing_together(present, mode) for mode in range(present.ndim)]
+    sizes = zip(found, present.shape, observations.shape, strict=True)
+    return tuple(whole if block == size > 1 else block for block, size, whole in sizes)
+
+
+def _without_empty_slices(observations: Observations) -> Observations:
+    """Return the observations of the tensor without the slices, of any mode, that have no entry."""
+    coords = observations.coords
+    seen = [np.bincount(coords[:, mode], minlength=size) > 0 for mode, size in enumerate(observations.shape)]
+    if all(each.all() for each in seen):
+        return observations
+    places = [np.cumsum(each) - 1 for each in seen]
+    kept = np.stack([place[coords[:, mode]] for mode, place in enumerate(places)], axis=1)
+    return Observations(kept, observations.values, [int(each.sum()) for each in seen])
 
 
 def missing_together(observations: Observations, mode: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,6 +80,21 @@ class Labels:
         """Return what a sentence, or a setting, calls a mode: its name where it has one, else its number."""
         name = self.names[mode]
         return mode if name == f"mode_{mode}" else name
+
+    def named(self, sentence: str) -> str:
+        """Return a sentence about modes with their names in place of their numbers, where they have names.
+
+        >>> labels = Labels(("station", "month", "hour"), (None,) * 3)
+        >>> labels.named("whole fibres along mode 1"), labels.named("whole slices along modes [0, 2]")
+        ('whole fibres along month', 'whole slices along station and hour')
+        """
+        if self.are_plain:
+            return sentence
+
+        def names(found: re.Match[str]) -> str:
+            return " and ".join(self.names[int(mode)] for mode in found[1].split(","))
+
+        return re.sub(r"\bmodes? \[?(\d+(?:, \d+)*)\]?", names, sentence)
 
     def positions(self, mode: str | int, wanted: ArrayLike) -> Integers:
         """Return the index of each wanted label of a mode.

@@ -44,6 +44,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
                     break
                 answers[number] = task()
         except BaseException:
+            # Nobody will ask for the answers of what is left, whatever went wrong.
             waiting.clear()
             raise
         finally:

@@ -16,7 +16,7 @@ from tensorfill.labels import Labelled, Labels
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Centred, Dense, FoldedLowRank, Tucker
 from tensorfill.offsets import Additive
-from tensorfill.plots.drawing import words
+from tensorfill.plots.drawing import MISSING_GREY, words
 from tensorfill.plots.views import colour_mode, spread
 from tests import examples
 from tests.refusal import refuses
@@ -228,7 +228,7 @@ class TestSlices:
         original, observed, filled = drawn(plots.slices(fit, original=whole))
         np.testing.assert_allclose(original.images[0].get_array(), whole, atol=1e-6)
         holes = ~fit.observations.mask
-        np.testing.assert_allclose(np.asarray(observed.images[0].get_array())[holes], plots.MISSING_GREY)
+        np.testing.assert_allclose(np.asarray(observed.images[0].get_array())[holes], MISSING_GREY)
         assert "grey" in observed.get_title()
         assert filled.images[0].get_array().shape == whole.shape
         channel = plots.slices(fit, 2, 1)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensorfill.plots import COLOURS, MARKERS, MISSING_GREY, path, side_by_side
+from tensorfill.plots import path, side_by_side
+from tensorfill.plots.drawing import COLOURS, MARKERS, MISSING_GREY
 from tests.refusal import refuses
 
 pytest.importorskip("matplotlib")

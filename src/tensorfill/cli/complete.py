@@ -21,7 +21,7 @@ from .options import (
     fitting,
     read_given,
 )
-from .talk import as_options, bytes_in_words, named, numbers, say, share, show_facts, show_json, sizes
+from .talk import as_options, bytes_in_words, numbers, say, share, show_facts, show_json, sizes
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -200,7 +200,7 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
     holdout = (
         ""
         if settings["holdout"] is None
-        else f"{named(settings['holdout'], fit.labels)}, error there {fit.held_out_error:.4g}"
+        else f"{fit.labels.named(settings['holdout'])}, error there {fit.held_out_error:.4g}"
     )
     return [
         ("chosen", f"lambda {numbers(fit.lam)}, theta {numbers(fit.theta)}{tried}" if fit.lam else ""),

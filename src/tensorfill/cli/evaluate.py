@@ -23,7 +23,7 @@ from .options import (
     is_model,
     read_given,
 )
-from .talk import named, share, show_facts, show_json, sizes
+from .talk import share, show_facts, show_json, sizes
 
 if TYPE_CHECKING:
     from .._types import Floats, Integers
@@ -101,7 +101,7 @@ def _data(given: argparse.Namespace, interval: float | None) -> int:
     seconds = time.monotonic() - began
     errors = _errors(fit, test.coords, test.values, interval)
     errors["mean_rmse"] = float(np.sqrt(np.mean((test.values - training.values.mean()) ** 2)))
-    words = named(how.describe(seen.shape), data.labels)
+    words = data.labels.named(how.describe(seen.shape))
     facts = [
         ("data", f"{sizes(seen.shape)}, {len(seen):,} entries observed ({share(seen.density)})"),
         ("test", f"{len(test):,} entries held out ({words}) and the rest completed in {seconds:.1f} s"),

@@ -12,7 +12,7 @@ import numpy as np
 from .command import Command
 from .complete import facts_of_choice
 from .options import add_reading, is_model, read_given, reading
-from .talk import as_options, bytes_in_words, named, share, show_facts, show_json, sizes
+from .talk import as_options, bytes_in_words, share, show_facts, show_json, sizes
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -61,7 +61,7 @@ def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:
 
     seen = data.observations
     values = seen.values
-    pattern = None if seen.density == 1 else named(make_holdout("auto", seen).describe(seen.shape), data.labels)
+    pattern = None if seen.density == 1 else data.labels.named(make_holdout("auto", seen).describe(seen.shape))
     return {
         "file": str(path),
         "shape": seen.shape,

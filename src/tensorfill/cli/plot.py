@@ -31,9 +31,6 @@ SPARSE = 0.05
 ENTRIES_A_CELL = 2
 """A drawing of sparse data has about so many entries in each of its cells."""
 
-WIDE = 20.0
-"""An objective that falls by more than this factor is drawn on a logarithmic scale."""
-
 ENDS = 2.0, 98.0
 """Percentiles of the data that are drawn black and white; single large values would leave all else dark."""
 
@@ -76,29 +73,12 @@ def _draw_model(given: argparse.Namespace) -> str:
 
 def _draw_convergence(fit: Fit, path: Path) -> None:
     """Draw the objective above and the ranks below, by iteration."""
-    from ..io.atomic import written_beside
-    from ..plots import COLOURS, DOTS_PER_INCH, OUTSIDE, drawing_class
+    from ..plots import convergence, drawing_class, ranks
 
-    figure = drawing_class()(figsize=(8.0, 5.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    iterations = fit.history["iteration"]
-    upper.plot(iterations, fit.history["objective"], color=COLOURS[0], linewidth=1.6)
-    upper.set_ylabel("objective")
-    least, most = fit.history["objective"].min(), fit.history["objective"].max()
-    if 0 < WIDE * least < most:
-        upper.set_yscale("log")
-    upper.set_title(str(fit.status), fontsize=9, loc="left")
-    modes = fit.settings.get("modes", range(len(fit.ranks)))
-    for place, ranks in enumerate(np.atleast_2d(fit.history["ranks"].T)):
-        name = fit.labels.names[modes[place]] if place < len(modes) else str(place)
-        lower.plot(iterations, ranks, color=COLOURS[place % len(COLOURS)], drawstyle="steps-post", label=name)
-    lower.set_xlabel("iteration")
-    lower.set_ylabel("rank")
-    lower.legend(**OUTSIDE)
-    for panel in (upper, lower):
-        panel.grid(True, color="0.92", linewidth=0.6)
-    with written_beside(path) as file:
-        figure.savefig(file, format="png", dpi=DOTS_PER_INCH)
+    figure = drawing_class()(figsize=(8.0, 6.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, height_ratios=(2, 1))
+    convergence(fit, upper)
+    ranks(fit, lower, file=path)
 
 
 def _draw_slices(data: Labelled, path: Path) -> str:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-
-if TYPE_CHECKING:
-    from ..labels import Labels
 
 Facts = Iterable[tuple[str, str]]
 """Names and what is to be said of each."""
@@ -103,23 +99,6 @@ def numbers(values: Sequence[float | None]) -> str:
     """
     words = ["none" if value is None else f"{value:.3g}" for value in values]
     return words[0] if len(set(words)) == 1 else f"({', '.join(words)})"
-
-
-def named(words: str, labels: Labels) -> str:
-    """Return words about modes with their names in place of their numbers, where they have names.
-
-    >>> from tensorfill.labels import Labels
-    >>> named("whole fibres along mode 1", Labels(("station", "month"), (None, None)))
-    'whole fibres along month'
-    """
-    if labels.are_plain:
-        return words
-    listed = re.sub(r"\bmode (\d+)", lambda found: labels.names[int(found[1])], words)
-    return re.sub(
-        r"\bmodes \[([\d, ]+)\]",
-        lambda found: " and ".join(labels.names[int(mode)] for mode in found[1].split(",")),
-        listed,
-    )
 
 
 def as_options(sentence: str) -> str:

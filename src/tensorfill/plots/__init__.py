@@ -1,6 +1,6 @@
 """Pictures of tensors, of fits and of searches. matplotlib is imported only when something is drawn."""
 
-from .drawing import COLOURS, DOTS_PER_INCH, MARKERS, MISSING_GREY, OUTSIDE, drawing_class
+from .drawing import drawing_class as drawing_class
 from .errors import held_out
 from .gaps import missingness
 from .iterations import convergence, ranks
@@ -11,13 +11,7 @@ from .sections import slices
 from .spectrum import singular_values
 
 __all__ = [
-    "COLOURS",
-    "DOTS_PER_INCH",
-    "MARKERS",
-    "MISSING_GREY",
-    "OUTSIDE",
     "convergence",
-    "drawing_class",
     "held_out",
     "missingness",
     "path",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,22 +73,6 @@ def mode_called(labels: Labels, mode: int) -> str:
     return called if isinstance(called, str) else f"mode {called}"
 
 
-def with_names(sentence: str, labels: Labels) -> str:
-    """Return a sentence about modes with their names in place of their numbers, where they have names.
-
-    >>> with_names("whole slices along modes [0, 2]", Labels(("a", "b", "c"), (None,) * 3))
-    'whole slices along a and c'
-    """
-    if labels.are_plain:
-        return sentence
-    named = re.sub(r"\bmode (\d+)", lambda found: labels.names[int(found[1])], sentence)
-    return re.sub(
-        r"\bmodes \[([\d, ]+)\]",
-        lambda found: " and ".join(labels.names[int(mode)] for mode in found[1].split(",")),
-        named,
-    )
-
-
 def spread_of(fit: Fit) -> float:
     """Return the standard deviation of the observed values; NaN where they are not at hand."""
     if fit.observations is None:
@@ -114,7 +97,7 @@ def what_went_in(fit: Fit) -> Facts:
             ("Zeros", f"{zeros:,} of the observed values are 0" if zeros else "none of the observed values is 0"),
         ]
     if fit.settings.get("holdout"):
-        together = with_names(str(fit.settings["holdout"]), fit.labels)
+        together = fit.labels.named(str(fit.settings["holdout"]))
         facts.append(("Held out, as it goes missing", together))
     if fit.labels.value != "value":
         facts.append(("Values", fit.labels.value))

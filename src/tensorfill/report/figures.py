@@ -71,7 +71,7 @@ def figure_of_the_search(fit: Fit) -> Figure | None:
             *upper.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False
         )
         handles, named = lower.get_legend_handles_labels()
-        lower.legend(handles, [words(facts.with_names(name, fit.labels)) for name in named], ncols=3, **ABOVE)
+        lower.legend(handles, [words(fit.labels.named(name)) for name in named], ncols=3, **ABOVE)
         legend = upper.get_legend()
         if legend is not None:
             legend.remove()
