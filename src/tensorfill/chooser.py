@@ -486,7 +486,7 @@ def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> f
     storage = settings.storage_for(problem, regulariser.modes)
     shape, dtype = problem.observations.shape, problem.observations.dtype
     zero = storage.point([Component.zero(shape, mode, dtype) for mode in regulariser.modes], regulariser.weights)
-    unfolding = storage.unfoldings([(1.0, zero)], problem.gradient(zero.seen) / -regulariser.tau)
+    unfolding = storage.unfoldings(zero, problem.gradient(zero.seen) / -regulariser.tau)
     largest = 0.0
     for mode in regulariser.modes:
         start = rng.standard_normal((shape[mode], min(4, shape[mode]))).astype(dtype)

@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tensorfill.algebra import pattern
+from tensorfill.algebra.component import Component
 from tensorfill.algebra.operators import DenseUnfolding, SparsePlusLowRank, add_dense
 from tensorfill.algebra.pattern import SparsePattern
-from tensorfill.algebra.unfolding import columns, unfold
+from tensorfill.algebra.unfolding import columns, leading_mode, unfold
 from tests.strategies import (
     ORDERS,
     blocks,
@@ -66,15 +67,18 @@ def check_products(pattern, coords, shape, rng, block):
     for mode in range(len(shape)):
         matrix = unfold(tensor, mode)
         a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
-        out = rng.standard_normal((matrix.shape[1], block))
-        expected = out + matrix.T @ a
-        pattern.add_left(mode, values, a, out)
-        close(out, expected)
+        close(alone(pattern, mode, values).left(a), matrix.T @ a)
         close(right(pattern, mode, values, b), matrix @ b)
 
 
+def alone(pattern, mode, values):
+    """Return the unfolding of the sparse tensor with nothing added."""
+    zero = Component.zero(pattern.shape, mode, values.dtype)
+    return SparsePlusLowRank(pattern, mode, [(1.0, zero)], values)
+
+
 def right(pattern, mode, values, b):
-    return sum(part() for part in pattern.right_parts(mode, values, b))
+    return alone(pattern, mode, values).right(b)
 
 
 shapes_and_entries = shapes(max_entries=1000).flatmap(lambda shape: st.tuples(st.just(shape), observed(shape)))
@@ -136,16 +140,19 @@ class TestShares:
             made = pattern_of(coords, shape)
         for mode, shares in made.shares.items():
             assert len(shares) <= count
-            walked = [np.concatenate([np.arange(*run) for run in share.runs]) for share in shares if len(share.runs)]
+            walked = [np.arange(*run) for share in shares for run in share.runs]
             assert sorted(np.concatenate(walked).tolist()) == list(range(len(coords)))
-            assert shares[0].first == 0
-            assert shares[-1].last == columns(shape, mode)
-            for one, other in itertools.pairwise(shares):
-                assert one.last == other.first
+            pieces = np.concatenate([share.pieces for share in shares])
+            assert pieces[0, 0] == 0
+            assert pieces[-1, 1] == columns(shape, mode)
+            assert (pieces[1:, 0] == pieces[:-1, 1]).all()
+            assert (pieces % (columns(shape, mode) // shape[leading_mode(mode)]) == 0).all()
             for share in shares:
-                for run in share.runs:
-                    cols = made.cols[mode][slice(*run)]
-                    assert ((share.first <= cols) & (cols < share.last)).all()
+                assert share.bounds[-1] == len(share.runs)
+                for (first, last), (start, stop) in zip(share.pieces, itertools.pairwise(share.bounds), strict=True):
+                    for run in share.runs[start:stop]:
+                        cols = made.cols[mode][slice(*run)]
+                        assert ((first <= cols) & (cols < last)).all()
 
     @settings(max_examples=25, deadline=None)
     @given(drawn=shapes_and_entries, rng=generators, count=st.integers(1, 4))
@@ -210,10 +217,10 @@ class TestUnfoldings:
         close(operator.left(a), matrix.T @ a)
         close(operator.right(b), matrix @ b)
 
-    def test_without_components_only_the_sparse_part_is_left(self):
+    def test_with_components_of_rank_zero_only_the_sparse_part_is_left(self):
         shape = (4, 5, 6)
         coords, values = np.array([[0, 1, 2], [3, 4, 5]]), np.array([2.0, -1.0])
-        operator = SparsePlusLowRank(pattern_of(coords, shape), 1, [], values)
+        operator = alone(pattern_of(coords, shape), 1, values)
         matrix = unfold(scatter(coords, values, shape), 1)
         close(operator.left(np.eye(5)), matrix.T)
         close(operator.right(np.eye(24)), matrix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import tracemalloc
 
@@ -66,28 +67,21 @@ class TestBothStorages:
 
     @settings(max_examples=25, deadline=None)
     @given(obs=observations(), rng=generators)
-    def test_inner_products(self, obs, rng):
-        first, second = ((random_components(rng, obs.shape), random_weights(rng, obs.shape)) for _ in range(2))
-        expected = np.vdot(dense_sum(*first, obs.shape), dense_sum(*second, obs.shape))
+    def test_squares(self, obs, rng):
+        parts, weights = random_components(rng, obs.shape), random_weights(rng, obs.shape)
         for storage in both(obs):
-            x, y = storage.point(*first), storage.point(*second)
-            close(storage.inner(x, y), expected, 1e-8)
-            close(storage.inner(y, x), expected, 1e-8)
-            close(storage.inner(x, x), np.sum(dense_sum(*first, obs.shape) ** 2), 1e-8)
+            close(
+                storage.square(storage.point(parts, weights)), np.sum(dense_sum(parts, weights, obs.shape) ** 2), 1e-8
+            )
 
     @settings(max_examples=25, deadline=None)
     @given(obs=observations(), rng=generators, block=blocks)
-    def test_unfoldings_of_an_extrapolated_point(self, obs, rng, block):
-        shape = obs.shape
-        given_points = [(random_components(rng, shape), random_weights(rng, shape)) for _ in range(2)]
-        gamma, change = rng.uniform(0, 1), rng.standard_normal(len(obs))
-        factors = (1 + gamma, -gamma)
-        tensor = scatter(obs.coords, change, shape)
-        for factor, (parts, weights) in zip(factors, given_points, strict=True):
-            tensor += factor * dense_sum(parts, weights, shape)
+    def test_unfoldings(self, obs, rng, block):
+        shape, change = obs.shape, rng.standard_normal(len(obs))
+        parts, weights = random_components(rng, shape), random_weights(rng, shape)
+        tensor = scatter(obs.coords, change, shape) + dense_sum(parts, weights, shape)
         for storage in both(obs):
-            points = [storage.point(*each) for each in given_points]
-            at = storage.unfoldings(list(zip(factors, points, strict=True)), change)
+            at = storage.unfoldings(storage.point(parts, weights), change)
             for mode in range(len(shape)):
                 matrix = unfold(tensor, mode)
                 assert at(mode).shape == matrix.shape
@@ -95,13 +89,30 @@ class TestBothStorages:
                 close(at(mode).left(a), matrix.T @ a)
                 close(at(mode).right(b), matrix @ b)
 
+    @settings(max_examples=25, deadline=None)
+    @given(obs=observations(), rng=generators, side=st.sampled_from("uv"))
+    def test_points_beyond_two_that_share_their_rows_or_columns(self, obs, rng, side):
+        now, weights = random_components(rng, obs.shape), random_weights(rng, obs.shape)
+        before = [
+            dataclasses.replace(part, s=part.s * rng.uniform(0.5, 2, part.rank), **{side: -getattr(part, side)})
+            for part in now
+        ]
+        gamma = rng.uniform(0.1, 1)
+        expected = (1 + gamma) * dense_sum(now, weights, obs.shape) - gamma * dense_sum(before, weights, obs.shape)
+        for storage in both(obs):
+            point = storage.extrapolated(storage.point(now, weights), storage.point(before, weights), gamma)
+            close(point.seen, expected[tuple(obs.coords.T)])
+            at = storage.unfoldings(point, np.zeros(len(obs)))
+            for mode, size in enumerate(obs.shape):
+                close(at(mode).left(np.eye(size)).T, unfold(expected, mode))
+
     def test_making_unfoldings_changes_neither_the_points_nor_the_change(self):
         shape, rng = (4, 5, 6), np.random.default_rng(0)
         obs = Observations.from_dense(np.where(rng.random(shape) < 0.5, 1.0, np.nan))
         for storage in both(obs):
             point = storage.point(random_components(rng, shape), (0.2, 0.3, 0.5))
             seen, full, change = point.seen.copy(), np.copy(point.full), np.ones(len(obs))
-            unfolding = storage.unfoldings([(1.0, point)], change)(1)
+            unfolding = storage.unfoldings(point, change)(1)
             unfolding.left(np.ones((5, 1)))
             unfolding.right(np.ones((24, 1)))
             np.testing.assert_array_equal(change, 1)
@@ -116,7 +127,7 @@ class TestBothStorages:
         for storage in both(obs):
             point = storage.point(parts, (0.2, 0.3, 0.5))
             assert point.seen.dtype == np.float32
-            unfolding = storage.unfoldings([(1.0, point)], np.ones(len(obs), dtype=np.float32))(1)
+            unfolding = storage.unfoldings(point, np.ones(len(obs), dtype=np.float32))(1)
             assert unfolding.left(np.ones((5, 2), dtype=np.float32)).dtype == np.float32
             assert unfolding.right(np.ones((24, 2), dtype=np.float32)).dtype == np.float32
 
@@ -126,7 +137,7 @@ def test_a_point_of_the_sparse_storage_is_refused_by_the_dense_one():
     sparse, dense = both(Observations([[0, 0, 0], [1, 2, 3]], [1.0, 2.0], shape))
     point = sparse.point(random_components(rng, shape), (0.2, 0.3, 0.5))
     with pytest.raises(ValueError, match="sparse storage was given to the dense storage"):
-        dense.inner(point, point)
+        dense.square(point)
 
 
 def use_once(shape, count):
@@ -135,8 +146,8 @@ def use_once(shape, count):
     obs = Observations(rng.integers(0, shape, (count, 3)), rng.standard_normal(count), shape, duplicates="last")
     storage = SparseStorage(obs, range(3))
     point = storage.point([random_component(rng, shape, mode, 2) for mode in range(3)], (0.2, 0.3, 0.5))
-    storage.inner(point, point)
-    at = storage.unfoldings([(1.3, point), (-0.3, point)], obs.values - point.seen)
+    storage.square(point)
+    at = storage.unfoldings(storage.extrapolated(point, point, 0.3), obs.values - point.seen)
     for mode in range(3):
         at(mode).left(rng.standard_normal((shape[mode], 2)))
         at(mode).right(rng.standard_normal((columns(shape, mode), 2)))

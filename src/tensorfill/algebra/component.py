@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,17 +60,3 @@ class Component:
 
 WeightedComponent = tuple[float, Component]
 """A component and its weight in a sum."""
-
-
-def side_by_side(
-    factors: Sequence[float], terms: Sequence[WeightedComponent], out: Floats | None = None
-) -> WeightedComponent:
-    """Return a combination of weighted components of one mode as a single one, its factors stacked, `v` in `out`."""
-    if len(terms) == 1:
-        weight, component = terms[0]
-        return factors[0] * weight, component
-    scales = [factor * weight for factor, (weight, _) in zip(factors, terms, strict=True)]
-    parts = [component for _, component in terms]
-    s = np.concatenate([scale * part.s for scale, part in zip(scales, parts, strict=True)], dtype=parts[0].s.dtype)
-    v = np.concatenate([part.v for part in parts], axis=1, out=out)
-    return 1.0, Component(parts[0].mode, np.hstack([part.u for part in parts]), s, v)

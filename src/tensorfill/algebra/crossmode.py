@@ -3,73 +3,120 @@
 Let the component be ``fold_j(U V^T)``, with the singular values in `U`, and the unfolding that of mode i. Leave
 both modes out of the shape: what remains, the `rest`, is laid out in the same order inside the rows of V and
 inside the columns of ``unfold_i``. So V is read as (before i, i, after i, rank) and a block B of columns of
-``unfold_i`` as (before j, j, after j, block), each a view of the array as it stands. One ``matmul`` takes i out of V
-(or j out of B); what is left, (rest, rank, block), is small and may be transposed freely; a second ``matmul`` puts j
-in (or contracts with V). Nothing of the size of V is copied. Cost: (N_i + N_j) * rank * block multiplications.
+``unfold_i`` as (before j, j, after j, block), each a view of the array as it stands. A product has two stages, with a
+small array of shape (rest, rank, block), the panels, in between:
+
+- ``unfold_i^T A``: one ``matmul`` takes i out of V; then j is put in, column by column.
+- ``unfold_i B``: j is taken out of B, column by column; then the panels are multiplied with V and summed up.
+
+Nothing of the size of V is copied. Cost: (N_i + N_j) * rank * block multiplications. Where i = j there is one panel,
+and V takes the place of U in the stage that runs over the columns.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from .._types import Floats
 from ..parallel import side_by_side
+from . import kernels
 from .component import Component, WeightedComponent
-from .unfolding import Shape, around, columns
-
-CACHED = 2**15
-"""Numbers that stay in a core's cache."""
+from .unfolding import Shape, around, columns, leading_mode
 
 WORTH_SHARING = 2**16
 """Numbers in a factor from which on threads share the inner products of a sum."""
 
 
-def left_product(
-    component: Component, weight: float, shape: Shape, mode: int, a: Floats, out: Floats | None = None
-) -> Floats:
-    """Return ``unfold_i(weight * component)^T @ a`` for i = `mode`, in `out`, of shape (N_i, block); (mulv1)."""
-    u, v = component.u * (weight * component.s), component.v
-    if out is None:
-        out = np.empty((columns(shape, mode), a.shape[1]), dtype=np.result_type(u, a))
-    if component.mode == mode:
-        return np.matmul(v, u.T @ a, out=out)
-    rank, block = component.rank, a.shape[1]
-    before_i, after_i = around(shape, mode, without=component.mode)
-    before_j, after_j = around(shape, component.mode, without=mode)
-    small = a.T @ v.reshape(before_i, shape[mode], after_i * rank)
-    small = small.reshape(before_i, block, after_i, rank).transpose(0, 2, 3, 1)
-    small = small.reshape(before_j, after_j, rank, block).transpose(0, 2, 1, 3)
-    folded = out.reshape(before_j, shape[component.mode], after_j * block)
-    np.matmul(u, small.reshape(before_j, rank, after_j * block), out=folded)
+@dataclass(frozen=True, eq=False)
+class SeenFrom:
+    """A component of a sum, unfolded along another mode or along its own.
+
+    Parameters
+    ----------
+    component, weight
+        What is unfolded, and its weight in the sum.
+    shape
+        Shape of the tensor.
+    mode
+        The mode i of the unfolding.
+    """
+
+    component: Component
+    weight: float
+    shape: Shape
+    mode: int
+
+    @cached_property
+    def _u(self) -> Floats:
+        return self.component.u * (self.weight * self.component.s).astype(self.component.u.dtype)
+
+    @property
+    def _is_own(self) -> bool:
+        return self.component.mode == self.mode
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether different ranges of the leading mode of the columns add to the same panels."""
+        return self._is_own or self.component.mode == leading_mode(self.mode)
+
+    def no_panels(self, block: int) -> Floats:
+        """Return panels of zeros, for a block of so many columns."""
+        rest = 1 if self._is_own else len(self.component.v) // self.shape[self.mode]
+        return np.zeros((rest * self.component.rank, block), dtype=self.component.u.dtype)
+
+    def contract(self, a: Floats) -> Floats:
+        """Return the panels of ``unfold_i^T a``, its first stage (mulv1)."""
+        if self._is_own:
+            own: Floats = self._u.T @ a
+            return own
+        before, after = around(self.shape, self.mode, without=self.component.mode)
+        v = self.component.v.reshape(before, self.shape[self.mode], after * self.component.rank)
+        return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(-1, a.shape[1])
+
+    def term(self, panels: Floats) -> kernels.Term:
+        """Return what the loops over the columns take, the second stage of the one and the first of the other."""
+        if self._is_own:
+            return _writable(self.component.v), panels, 1
+        return self._u, panels, around(self.shape, self.component.mode, without=self.mode)[0]
+
+    def finish(self, panels: Floats) -> Floats:
+        """Return ``unfold_i b`` from its panels, the second stage (mulv2)."""
+        if self._is_own:
+            own: Floats = self._u @ panels
+            return own
+        rows, before = self.shape[self.mode], around(self.shape, self.mode, without=self.component.mode)[0]
+        if before == 1:
+            plain: Floats = self.component.v.reshape(rows, len(panels)) @ panels
+            return plain
+        out = np.zeros((rows, panels.shape[1]), dtype=panels.dtype)
+        kernels.sum_up(_writable(self.component.v), panels, before, out)
+        return out
+
+
+def left_product(component: Component, weight: float, shape: Shape, mode: int, a: Floats) -> Floats:
+    """Return ``unfold_i(weight * component)^T @ a`` for i = `mode`, of shape (N_i, block)."""
+    seen = SeenFrom(component, weight, shape, mode)
+    out = np.zeros((columns(shape, mode), a.shape[1]), dtype=component.u.dtype)
+    kernels.spread(*seen.term(seen.contract(a)), 0, len(out), out)
     return out
 
 
 def right_product(component: Component, weight: float, shape: Shape, mode: int, b: Floats) -> Floats:
-    """Return ``unfold_i(weight * component) @ b`` for i = `mode`, of shape (I_i, block); equation (mulv2)."""
-    u, v = component.u * (weight * component.s), component.v
-    if component.mode == mode:
-        product: Floats = u @ (v.T @ b)
-        return product
-    rank, block = component.rank, b.shape[1]
-    before_i, after_i = around(shape, mode, without=component.mode)
-    before_j, after_j = around(shape, component.mode, without=mode)
-    small = u.T @ b.reshape(before_j, shape[component.mode], after_j * block)
-    small = small.reshape(before_j, rank, after_j, block).transpose(0, 2, 1, 3)
-    small = small.reshape(before_i, after_i * rank, block)
-    return _sum_of_products(v.reshape(before_i, shape[mode], after_i * rank), small)
+    """Return ``unfold_i(weight * component) @ b`` for i = `mode`, of shape (I_i, block)."""
+    seen = SeenFrom(component, weight, shape, mode)
+    panels = seen.no_panels(b.shape[1])
+    kernels.gather(*seen.term(panels), 0, len(b), np.ascontiguousarray(b))
+    return seen.finish(panels)
 
 
-def _sum_of_products(first: Floats, second: Floats) -> Floats:
-    """Return the sum of ``first[q] @ second[q]`` over q, of which only a few are held at a time."""
-    rows, cols = first.shape[1], second.shape[2]
-    total = np.zeros((rows, cols), dtype=np.result_type(first, second))
-    step = max(1, CACHED // (rows * cols))
-    for q in range(0, len(first), step):
-        total += (first[q : q + step] @ second[q : q + step]).sum(axis=0)
-    return total
+def _writable(array: Floats) -> Floats:
+    """Return an array that may be written to; compiled loops take no mixture of those that may and those that not."""
+    return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 
 
 def inner_product(first: Component, second: Component, shape: Shape) -> float:
@@ -78,8 +125,22 @@ def inner_product(first: Component, second: Component, shape: Shape) -> float:
         return 0.0
     if first.mode == second.mode:
         return float(np.vdot((first.u * first.s).T @ (second.u * second.s), first.v.T @ second.v))
-    # The right product leaves a small matrix; the left one would leave one of the size of v.
-    return float(np.vdot(first.u * first.s, right_product(second, 1.0, shape, first.mode, first.v)))
+    # Each right factor with the mode of the other taken out of it: (rest, rank of the one, rank of the other).
+    one, other = (
+        SeenFrom(x, 1.0, shape, y.mode).contract(y.u * y.s).reshape(-1, x.rank, y.rank)
+        for x, y in ((first, second), (second, first))
+    )
+    return float(np.vdot(one, np.ascontiguousarray(other.transpose(0, 2, 1))))
+
+
+def square_of_sum(terms: Sequence[WeightedComponent], shape: Shape) -> float:
+    """Return the squared norm of a sum of components of different modes whose vectors are orthonormal."""
+    pairs = list(itertools.combinations(terms, 2))
+    tasks = [partial(inner_product, x, y, shape) for (_, x), (_, y) in pairs]
+    large = max(part.v.size for _, part in terms) >= WORTH_SHARING
+    crossed = side_by_side(tasks) if large else [task() for task in tasks]
+    alone = sum(weight**2 * float(np.vdot(part.s, part.s)) for weight, part in terms)
+    return alone + 2 * sum(v * w * inner for ((v, _), (w, _)), inner in zip(pairs, crossed, strict=True))
 
 
 def inner_product_of_sums(

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import Floats
 from ..parallel import side_by_side
+from . import kernels
 from .component import Component, WeightedComponent
-from .crossmode import left_product, right_product
-from .pattern import SparsePattern
+from .crossmode import SeenFrom
+from .pattern import Share, SparsePattern
 from .unfolding import around, columns, unfold
+
+T = TypeVar("T")
 
 SMALLEST_BATCHED_MATRIX = 16
 """Below this many columns, a batch of small products costs more than one product with a copy."""
@@ -35,32 +40,51 @@ class SparsePlusLowRank:
 
     def left(self, a: Floats) -> Floats:
         """Return the transposed matrix times `a`, in an array that holds it until the next call."""
-        terms = self._present
-        room = self.pattern.room("left", [(self.shape[1], a.shape[1])] * max(len(terms), 1), self.values.dtype)
-        products: list[Callable[[], Floats]] = [
-            partial(left_product, part, weight, self.pattern.shape, self.mode, a, out)
-            for (weight, part), out in zip(terms, room, strict=False)
-        ]
-        if products:
-            self._run(products)
-        else:
-            room[0][...] = 0
-        self.pattern.add_left(self.mode, self.values, a, room[0], room[1:])
-        return room[0]
+        seen, a = self._seen, np.ascontiguousarray(a, dtype=self.values.dtype)
+        panels = self._run([partial(part.contract, a) for part in seen])
+        terms = tuple(part.term(each) for part, each in zip(seen, panels, strict=True))
+        (out,) = self.pattern.room("left", [(self.shape[1], a.shape[1])], self.values.dtype)
+        self._run([partial(kernels.fill_columns, terms, *self._entries, a, *share, out) for share in self._shares])
+        return out
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
-        products: list[Callable[[], Floats]] = [
-            partial(right_product, part, weight, self.pattern.shape, self.mode, b) for weight, part in self._present
+        seen, b = self._seen, np.ascontiguousarray(b, dtype=self.values.dtype)
+        # Panels to which different pieces add are made for every thread.
+        common = [None if part.adds_up else part.no_panels(b.shape[1]) for part in seen]
+
+        def gathered(share: Share) -> tuple[Floats, list[Floats]]:
+            total = np.zeros((self.shape[0], b.shape[1]), dtype=b.dtype)
+            panels = [
+                part.no_panels(b.shape[1]) if each is None else each for part, each in zip(seen, common, strict=True)
+            ]
+            terms = tuple(part.term(each) for part, each in zip(seen, panels, strict=True))
+            kernels.gather_columns(terms, *self._entries, b, *share, total)
+            return total, panels
+
+        totals, panels = zip(*self._run([partial(gathered, share) for share in self._shares]), strict=True)
+        whole = [
+            sum(same[1:], same[0]) if part.adds_up else same[0]
+            for part, same in zip(seen, zip(*panels, strict=True), strict=True)
         ]
-        total: Floats = np.sum(self._run(products + self.pattern.right_parts(self.mode, self.values, b)), axis=0)
+        finished = self._run([partial(part.finish, each) for part, each in zip(seen, whole, strict=True)])
+        total: Floats = np.sum([*totals, *finished], axis=0)
         return total
 
     @property
-    def _present(self) -> list[WeightedComponent]:
-        return [(weight, part) for weight, part in self.components if part.rank]
+    def _entries(self) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+        return self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
 
-    def _run(self, tasks: Sequence[Callable[[], Floats]]) -> tuple[Floats, ...]:
+    @property
+    def _seen(self) -> list[SeenFrom]:
+        shape = self.pattern.shape
+        return [SeenFrom(part, weight, shape, self.mode) for weight, part in self.components]
+
+    @property
+    def _shares(self) -> list[Share]:
+        return self.pattern.shares[self.mode]
+
+    def _run(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         return side_by_side(tasks) if self.pattern.is_shared else tuple(task() for task in tasks)
 
 

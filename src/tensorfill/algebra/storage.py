@@ -1,21 +1,24 @@
 """Where an iterate lives: as components with its values at the observed entries, or as a dense tensor as well.
 
 Both storages answer the same questions, so that a method is written once: what is the tensor with these components,
-what is the inner product of two of them, plain or weighted by how rough they are, and what are the unfoldings of a
-combination of them that is smoothed and then changed at the observed entries.
+what lies beyond two of them, how large and how rough is one, and what are the unfoldings of one that is smoothed and
+then changed at the observed entries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from .._types import Floats
-from .component import Component, WeightedComponent, side_by_side
-from .crossmode import inner_product_of_sums
+from ..parallel import side_by_side
+from .component import Component, WeightedComponent
+from .crossmode import inner_product_of_sums, square_of_sum
+from .extrapolation import extrapolated
 from .operators import DenseUnfolding, SparsePlusLowRank, add_dense
 from .pattern import SparsePattern
 from .roughness import Roughness
@@ -55,7 +58,6 @@ class Point:
         return tuple(component.rank for component in self.components)
 
 
-Combination = Sequence[tuple[float, Point]]
 Smoothing = tuple[Roughness, float]
 
 
@@ -65,16 +67,19 @@ class Storage(Protocol):
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
 
-    def inner(self, first: Point, second: Point) -> float:
-        """Return the inner product of two tensors."""
+    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+        """Return X_t + gamma (X_t - X_{t-1}); its unfoldings may be asked for until the next one is made."""
+
+    def square(self, point: Point) -> float:
+        """Return the squared norm of a tensor that `point` made of components with orthonormal vectors."""
 
     def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
         """Return the inner product of one tensor with S times the other."""
 
     def unfoldings(
-        self, combination: Combination, change: Floats, smoothing: Smoothing | None = None
+        self, point: Point, change: Floats, smoothing: Smoothing | None = None
     ) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a combination to which `change` is added at the observed entries.
+        """Return the unfoldings, by mode, of a point to which `change` is added at the observed entries.
 
         Before that it is smoothed, if a roughness and a step are given: multiplied with I - step S.
         """
@@ -92,23 +97,31 @@ class SparseStorage:
         terms = list(zip(weights, components, strict=True))
         return Point(tuple(components), tuple(weights), self._pattern.entries(terms))
 
-    def inner(self, first: Point, second: Point) -> float:
-        """Return the inner product of two tensors."""
-        return inner_product_of_sums(first.terms, second.terms, self._shape)
+    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+        """Return X_t + gamma (X_t - X_{t-1}), its components of no higher rank than those of X_t.
+
+        What that leaves out, of second order in the distance of the two, is left in the values at the observed
+        entries: to make them anew from the components would cost more than the difference is worth.
+        """
+        pairs = list(zip(now.components, before.components, strict=True))
+        room = self._pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
+        tasks = [partial(extrapolated, x, y, gamma, out) for (x, y), out in zip(pairs, room, strict=True)]
+        components = side_by_side(tasks) if self._pattern.is_shared else tuple(task() for task in tasks)
+        return Point(components, now.weights, _beyond(now.seen, before.seen, gamma))
+
+    def square(self, point: Point) -> float:
+        """Return the squared norm of a tensor."""
+        return square_of_sum(point.terms, self._shape)
 
     def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
         """Return the inner product of one tensor with S times the other."""
         return inner_product_of_sums(first.terms, roughness.of_terms(second.terms, self._shape), self._shape)
 
     def unfoldings(
-        self, combination: Combination, change: Floats, smoothing: Smoothing | None = None
+        self, point: Point, change: Floats, smoothing: Smoothing | None = None
     ) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a combination, smoothed, to which `change` is added where observed."""
-        factors = [factor for factor, _ in combination]
-        parts = list(zip(*(point.terms for _, point in combination), strict=True))
-        shapes = [(len(same[0][1].v), sum(part.rank for _, part in same)) for same in parts]
-        room = self._pattern.room("stacked", shapes, change.dtype)
-        terms = [side_by_side(factors, same, out) for same, out in zip(parts, room, strict=True)]
+        """Return the unfoldings, by mode, of a point, smoothed, to which `change` is added where observed."""
+        terms = point.terms
         if smoothing is not None:
             roughness, step = smoothing
             terms = roughness.stepped(terms, self._shape, step)
@@ -129,26 +142,37 @@ class DenseStorage:
             add_dense(component, weight, full)
         return Point(tuple(components), tuple(weights), full.ravel()[self._positions], full)
 
-    def inner(self, first: Point, second: Point) -> float:
-        """Return the inner product of two tensors."""
-        return float(np.vdot(_full(first), _full(second)))
+    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+        """Return X_t + gamma (X_t - X_{t-1})."""
+        full = _beyond(_full(now), _full(before), gamma)
+        return Point(now.components, now.weights, _beyond(now.seen, before.seen, gamma), full)
+
+    def square(self, point: Point) -> float:
+        """Return the squared norm of a tensor."""
+        return float(np.vdot(_full(point), _full(point)))
 
     def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
         """Return the inner product of one tensor with S times the other."""
         return float(np.vdot(_full(first), roughness.of_dense(_full(second))))
 
     def unfoldings(
-        self, combination: Combination, change: Floats, smoothing: Smoothing | None = None
+        self, point: Point, change: Floats, smoothing: Smoothing | None = None
     ) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a combination, smoothed, to which `change` is added where observed."""
-        total = np.zeros(self._shape, dtype=change.dtype)
-        for factor, point in combination:
-            total += factor * _full(point)
+        """Return the unfoldings, by mode, of a point, smoothed, to which `change` is added where observed."""
+        total = _full(point).copy()
         if smoothing is not None:
             roughness, step = smoothing
             total -= step * roughness.of_dense(total)
         total.ravel()[self._positions] += change
         return lambda mode: DenseUnfolding(total, mode)
+
+
+def _beyond(now: Floats, before: Floats, gamma: float) -> Floats:
+    """Return ``now + gamma * (now - before)``."""
+    step = now - before
+    step *= gamma
+    step += now
+    return step
 
 
 def _full(point: Point) -> Floats:

@@ -54,14 +54,18 @@ def whitening(block: Floats) -> tuple[Floats, float]:
     Columns are first brought to one length, so that only their angles decide the condition; directions that
     depend on the others are dropped. The second answer is the least eigenvalue, 1 for orthogonal columns.
     """
-    gram = block.T @ block
+    return whitening_by(block.T @ block)
+
+
+def whitening_by(gram: Floats) -> tuple[Floats, float]:
+    """Return the same from the Gram matrix of the block."""
     length = np.sqrt(np.diagonal(gram))
     # A column of length zero has no direction: any length then serves to divide by.
     length = np.where(length > 0, length, 1)
     eigenvalues, vectors = scipy.linalg.eigh(gram / np.outer(length, length), check_finite=False)
-    keep = eigenvalues > 100 * np.finfo(block.dtype).eps * max(1, len(eigenvalues))
+    keep = eigenvalues > 100 * np.finfo(gram.dtype).eps * max(1, len(eigenvalues))
     mix = (vectors / length[:, None])[:, keep] / np.sqrt(eigenvalues[keep])
-    return mix.astype(block.dtype, copy=False), float(eigenvalues[0]) if len(eigenvalues) else 1.0
+    return mix.astype(gram.dtype, copy=False), float(eigenvalues[0]) if len(eigenvalues) else 1.0
 
 
 WELL_CONDITIONED = 0.1

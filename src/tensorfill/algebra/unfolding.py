@@ -37,6 +37,11 @@ def around(shape: Sequence[int], mode: int, *, without: int | None = None) -> tu
     return math.prod(sizes[:mode]), math.prod(sizes[mode + 1 :])
 
 
+def leading_mode(mode: int) -> int:
+    """Return the mode that runs slowest over the columns of the unfolding along `mode`."""
+    return 0 if mode else 1
+
+
 def smallest_index_type(size: int) -> type[np.signedinteger[Any]]:
     """Return the narrowest of int32 and int64 that indexes `size` places."""
     return np.int32 if size <= np.iinfo(np.int32).max else np.int64

@@ -29,7 +29,7 @@ from .._checks import choice, mode_number, real_number, whole_number
 from .._types import Floats
 from ..algebra.component import Component
 from ..algebra.operators import DenseUnfolding
-from ..algebra.storage import Combination, Point, Storage
+from ..algebra.storage import Point, Storage
 from ..algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd
 from ..algebra.unfolding import columns
 from ..models import FoldedLowRank, Model
@@ -223,12 +223,12 @@ class NortSolver:
     def _step_from(self, gamma: float) -> Iterate:
         """Return where a step from X_t + gamma (X_t - X_{t-1}) ends."""
         now, before = self._now.point, self._before.point
-        combination = [(1 + gamma, now), (-gamma, before)] if gamma > 0 else [(1.0, now)]
-        change = self._problem.gradient(_seen(combination))
+        point = self._storage.extrapolated(now, before, gamma) if gamma > 0 else now
+        change = self._problem.gradient(point.seen)
         change *= -1 / self._regulariser.tau
         roughness = self._problem.roughness
         smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
-        unfolding = self._storage.unfoldings(combination, change, smoothing)
+        unfolding = self._storage.unfoldings(point, change, smoothing)
         decomposed = [self._proximal(d, unfolding(mode)) for d, mode in enumerate(self._regulariser.modes)]
         components, bases = zip(*decomposed, strict=True)
         return self._iterate(components, bases, extrapolated=gamma > 0)
@@ -239,7 +239,7 @@ class NortSolver:
         """Return the tensor with these components, and what is to be known of it."""
         point = self._storage.point(components, self._regulariser.weights)
         values = [component.s for component in components]
-        square, roughness = self._storage.inner(point, point), self._problem.roughness
+        square, roughness = self._storage.square(point), self._problem.roughness
         energy = 0.0 if roughness is None else self._storage.energy(roughness, point, point)
         objective = self._problem.value(point.seen) + energy / 2 + self._regulariser.penalty(values)
         f_tau = objective + self._regulariser.disagreement(values, square)
@@ -270,17 +270,6 @@ class NortSolver:
         wanted = min(wanted, self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS, *matrix.shape)
         fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
-
-
-def _seen(combination: Combination) -> Floats:
-    """Return the values of a combination of points at the observed entries."""
-    (factor, point), *others = combination
-    if not others:
-        return point.seen
-    seen: Floats = factor * point.seen
-    for factor, point in others:
-        seen += factor * point.seen
-    return seen
 
 
 def _starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
