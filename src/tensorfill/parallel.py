@@ -63,6 +63,15 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
     return tuple(answers[number] for number in range(len(tasks)))
 
 
+def in_rounds(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+    """Return the answers of tasks that may share their own work: as many as there are threads run side by side.
+
+    Those that are left when no more rounds can be filled run one after the other, and have all threads to themselves.
+    """
+    filled = len(tasks) - len(tasks) % thread_count()
+    return *side_by_side(tasks[:filled]), *(task() for task in tasks[filled:])
+
+
 def blas_threads(count: int) -> AbstractContextManager[Any]:
     """Let BLAS have so many threads meanwhile."""
     return _libraries().limit(limits=count, user_api="blas")  # type: ignore[no-any-return]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorfill.algebra import kernels
 from tensorfill.algebra.component import Component
-from tensorfill.algebra.crossmode import inner_product, left_product, right_product
+from tensorfill.algebra.crossmode import SeenFrom, inner_product
 from tensorfill.algebra.unfolding import columns, unfold
 from tests.strategies import (
     ORDERS,
@@ -23,6 +24,22 @@ from tests.strategies import (
     shapes,
     weights,
 )
+
+
+def left_product(component, weight, shape, mode, a):
+    """Return the transposed unfolding of a component along `mode`, times `a`, by its two stages."""
+    seen = SeenFrom(component, weight, shape, mode)
+    out = np.zeros((columns(shape, mode), a.shape[1]), dtype=component.u.dtype)
+    kernels.spread(*seen.term(seen.contract(a)), 0, len(out), out)
+    return out
+
+
+def right_product(component, weight, shape, mode, b):
+    """Return the unfolding of a component along `mode`, times `b`, by its two stages."""
+    seen = SeenFrom(component, weight, shape, mode)
+    panels = seen.no_panels(b.shape[1])
+    kernels.gather(*seen.term(panels), 0, len(b), np.ascontiguousarray(b))
+    return seen.finish(panels)
 
 
 @st.composite

@@ -58,13 +58,14 @@ def test_it_is_the_part_in_the_rows_of_its_right_factor(shape, rng, ranks, data)
     assert found.rank == (now.rank or before.rank)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 2**12])
-def test_the_number_of_rows_at_a_time_changes_nothing(rows, monkeypatch):
-    rng = np.random.default_rng(0)
-    now, before = (random_component(rng, SHAPE, 1, 3) for _ in range(2))
-    expected = dense_component(extrapolated(now, before, 0.4), SHAPE)
-    monkeypatch.setattr("tensorfill.algebra.extrapolation.ROWS_AT_A_TIME", rows)
-    np.testing.assert_allclose(dense_component(extrapolated(now, before, 0.4), SHAPE), expected, atol=1e-10)
+@pytest.mark.parametrize("rank", [1, 3, 4, 5, 8, 11])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_right_factors_of_any_width(rank, dtype):
+    """Vector registers are filled, overlap, or are too wide."""
+    rng, shape = np.random.default_rng(0), (12, 9, 3)
+    now, before = (random_component(rng, shape, 0, rank, dtype) for _ in range(2))
+    unfolded = 1.4 * (now.u * now.s) @ now.v.T - 0.4 * (before.u * before.s) @ before.v.T
+    np.testing.assert_allclose(extrapolated(now, before, 0.4).v, unfolded.T @ now.u, atol=1e3 * np.finfo(dtype).eps)
 
 
 def test_single_precision_stays_single():

@@ -26,7 +26,7 @@ from .._types import Floats
 from ..parallel import side_by_side
 from . import kernels
 from .component import Component, WeightedComponent
-from .unfolding import Shape, around, columns, leading_mode
+from .unfolding import Shape, around, leading_mode
 
 WORTH_SHARING = 2**16
 """Numbers in a factor from which on threads share the inner products of a sum."""
@@ -81,7 +81,7 @@ class SeenFrom:
     def term(self, panels: Floats) -> kernels.Term:
         """Return what the loops over the columns take, the second stage of the one and the first of the other."""
         if self._is_own:
-            return _writable(self.component.v), panels, 1
+            return writable(self.component.v), panels, 1
         return self._u, panels, around(self.shape, self.component.mode, without=self.mode)[0]
 
     def finish(self, panels: Floats) -> Floats:
@@ -94,27 +94,11 @@ class SeenFrom:
             plain: Floats = self.component.v.reshape(rows, len(panels)) @ panels
             return plain
         out = np.zeros((rows, panels.shape[1]), dtype=panels.dtype)
-        kernels.sum_up(_writable(self.component.v), panels, before, out)
+        kernels.sum_up(writable(self.component.v), panels, before, out)
         return out
 
 
-def left_product(component: Component, weight: float, shape: Shape, mode: int, a: Floats) -> Floats:
-    """Return ``unfold_i(weight * component)^T @ a`` for i = `mode`, of shape (N_i, block)."""
-    seen = SeenFrom(component, weight, shape, mode)
-    out = np.zeros((columns(shape, mode), a.shape[1]), dtype=component.u.dtype)
-    kernels.spread(*seen.term(seen.contract(a)), 0, len(out), out)
-    return out
-
-
-def right_product(component: Component, weight: float, shape: Shape, mode: int, b: Floats) -> Floats:
-    """Return ``unfold_i(weight * component) @ b`` for i = `mode`, of shape (I_i, block)."""
-    seen = SeenFrom(component, weight, shape, mode)
-    panels = seen.no_panels(b.shape[1])
-    kernels.gather(*seen.term(panels), 0, len(b), np.ascontiguousarray(b))
-    return seen.finish(panels)
-
-
-def _writable(array: Floats) -> Floats:
+def writable(array: Floats) -> Floats:
     """Return an array that may be written to; compiled loops take no mixture of those that may and those that not."""
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 

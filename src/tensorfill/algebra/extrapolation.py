@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import Floats
+from . import kernels
 from .component import Component
+from .crossmode import writable
 from .svd import whitening_by
-
-ROWS_AT_A_TIME = 2**13
-"""Rows of the long factors that are dealt with while they are in the cache."""
 
 
 def extrapolated(now: Component, before: Component, gamma: float, out: Floats | None = None) -> Component:
@@ -35,13 +34,10 @@ def extrapolated(now: Component, before: Component, gamma: float, out: Floats | 
         return Component(before.mode, before.u, -gamma * before.s, before.v)
     s, old_s = (1 + gamma) * now.s, -gamma * before.s
     scaling, mix = np.diag(s), old_s[:, None] * (before.u.T @ now.u)
-    w = np.empty_like(now.v) if out is None else out
-    overlap = np.zeros_like(mix)
-    for start in range(0, len(w), ROWS_AT_A_TIME):
-        rows = slice(start, start + ROWS_AT_A_TIME)
-        np.matmul(before.v[rows], mix, out=w[rows])
-        w[rows] += now.v[rows] @ scaling
-        overlap += before.v[rows].T @ now.v[rows]
+    long, before_long = writable(now.v), writable(before.v)
+    w = np.empty_like(long) if out is None else out
+    kernels.combine_rows(long, scaling, before_long, mix, w)
+    overlap = before_long.T @ long
     # The right vectors of each component are orthonormal, so that their products with W follow from the overlap.
     with_now, with_before = scaling + overlap.T @ mix, overlap * s + mix
     whiten, _ = whitening_by(s[:, None] * with_now + mix.T @ with_before)

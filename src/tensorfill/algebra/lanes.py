@@ -62,6 +62,17 @@ def _lane_count(typing: Any, array: Any) -> Any:
     return types.intp(array), generate
 
 
+def _zeros(typing: Any, array: Any) -> Any:
+    """Return lanes of zeros, of the type of an array."""
+    lanes = Lanes(array.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        vector = context.get_value_type(lanes)
+        return ir.Constant(vector, [0.0] * vector.count)
+
+    return lanes(array), generate
+
+
 def _load(typing: Any, array: Any, row: Any, column: Any) -> Any:
     """Return the lanes of ``array[row, column:]``."""
     lanes = Lanes(array.dtype)
@@ -101,6 +112,7 @@ def _plus_scaled(typing: Any, total: Any, scale: Any, lanes: Any) -> Any:
 
 # The type checker takes them for functions with the parameter `typing`, which numba fills in.
 lane_count: Any = intrinsic(_lane_count)
+zeros: Any = intrinsic(_zeros)
 load: Any = intrinsic(_load)
 store: Any = intrinsic(_store)
 plus_scaled: Any = intrinsic(_plus_scaled)

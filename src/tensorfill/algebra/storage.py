@@ -7,15 +7,16 @@ then changed at the observed entries.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from .._types import Floats
-from ..parallel import side_by_side
+from ..parallel import in_rounds, side_by_side
 from .component import Component, WeightedComponent
 from .crossmode import inner_product_of_sums, square_of_sum
 from .extrapolation import extrapolated
@@ -26,6 +27,12 @@ from .svd import Unfolding
 
 if TYPE_CHECKING:
     from ..observations import Observations
+
+
+T = TypeVar("T")
+
+WORTH_SHARING = 2**16
+"""Numbers in a dense tensor from which on threads share its modes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,9 @@ Smoothing = tuple[Roughness, float]
 class Storage(Protocol):
     """What a method asks of a storage."""
 
+    def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+        """Return the answers of tasks, one for each mode, by threads where the tensor is worth it."""
+
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
 
@@ -92,6 +102,10 @@ class SparseStorage:
         self._shape = observations.shape
         self._pattern = SparsePattern(observations.coords, observations.shape, modes)
 
+    def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+        """Return the answers of tasks, one for each mode."""
+        return in_rounds(tasks) if self._pattern.is_shared else tuple(task() for task in tasks)
+
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
         terms = list(zip(weights, components, strict=True))
@@ -105,8 +119,9 @@ class SparseStorage:
         """
         pairs = list(zip(now.components, before.components, strict=True))
         room = self._pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
-        tasks = [partial(extrapolated, x, y, gamma, out) for (x, y), out in zip(pairs, room, strict=True)]
-        components = side_by_side(tasks) if self._pattern.is_shared else tuple(task() for task in tasks)
+        components = self.each(
+            [partial(extrapolated, x, y, gamma, out) for (x, y), out in zip(pairs, room, strict=True)]
+        )
         return Point(components, now.weights, _beyond(now.seen, before.seen, gamma))
 
     def square(self, point: Point) -> float:
@@ -134,6 +149,11 @@ class DenseStorage:
     def __init__(self, observations: Observations) -> None:
         self._shape = observations.shape
         self._positions = observations.positions
+
+    def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+        """Return the answers of tasks, one for each mode."""
+        large = math.prod(self._shape) >= WORTH_SHARING
+        return side_by_side(tasks) if large else tuple(task() for task in tasks)
 
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ import numpy as np
 from .._checks import choice, mode_number, real_number, whole_number
 from .._types import Floats
 from ..algebra.component import Component
+from ..algebra.lanes import BITS
 from ..algebra.operators import DenseUnfolding
 from ..algebra.storage import Point, Storage
 from ..algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd
@@ -229,8 +231,10 @@ class NortSolver:
         roughness = self._problem.roughness
         smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
         unfolding = self._storage.unfoldings(point, change, smoothing)
-        decomposed = [self._proximal(d, unfolding(mode)) for d, mode in enumerate(self._regulariser.modes)]
-        components, bases = zip(*decomposed, strict=True)
+        matrices = [unfolding(mode) for mode in self._regulariser.modes]
+        starts = [self._starting_block(d, matrix) for d, matrix in enumerate(matrices)]
+        tasks = [partial(self._proximal, d, *given) for d, given in enumerate(zip(matrices, starts, strict=True))]
+        components, bases = zip(*self._storage.each(tasks), strict=True)
         return self._iterate(components, bases, extrapolated=gamma > 0)
 
     def _iterate(
@@ -245,9 +249,8 @@ class NortSolver:
         f_tau = objective + self._regulariser.disagreement(values, square)
         return Iterate(point, bases, Progress(objective, f_tau, point.ranks, extrapolated))
 
-    def _proximal(self, d: int, matrix: Unfolding) -> tuple[Component, Floats]:
+    def _proximal(self, d: int, matrix: Unfolding, start: Floats) -> tuple[Component, Floats]:
         """Return the component of X_d, and the directions to start from in the next iteration."""
-        start = self._starting_block(d, matrix)
         if isinstance(matrix, DenseUnfolding) and self._svd == "exact":
             found = exact_svd(matrix.matrix)
         elif isinstance(matrix, DenseUnfolding) and self._svd == "auto" and 2 * start.shape[1] > min(matrix.shape):
@@ -258,7 +261,7 @@ class NortSolver:
         rank = len(shrunk)
         u = np.ascontiguousarray(found.u[:, :rank])
         component = Component(self._regulariser.modes[d], u, shrunk, found.v(rank))
-        return component, found.u[:, : rank + EXTRA_DIRECTIONS]
+        return component, found.u[:, : _whole_registers(rank + EXTRA_DIRECTIONS, u.dtype)]
 
     def _starting_block(self, d: int, matrix: Unfolding) -> Floats:
         """Return the directions of the last iteration, with random ones where they are too few."""
@@ -267,9 +270,16 @@ class NortSolver:
         wanted = rank + (max(rank, EXTRA_DIRECTIONS) if rank == basis.shape[1] > 0 else EXTRA_DIRECTIONS)
         if basis.shape[1] == 0:
             wanted = FIRST_RANK + EXTRA_DIRECTIONS
-        wanted = min(wanted, self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS, *matrix.shape)
+        most = self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS
+        wanted = min(_whole_registers(min(wanted, most), basis.dtype), *matrix.shape)
         fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
+
+
+def _whole_registers(width: int, dtype: np.dtype[np.floating]) -> int:
+    """Return the least width of a block, from this one on, whose rows fill vector registers: so it costs no more."""
+    lanes = BITS // (8 * dtype.itemsize)
+    return -(-width // lanes) * lanes
 
 
 def _starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
