@@ -43,6 +43,11 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
+def held() -> float:
+    """Return the bytes that this process holds now."""
+    return float(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
 def problem(size: int):
     """Return the synthetic tensor of the design with this size in each of three modes."""
     from tensorfill.datasets import synthetic

@@ -294,6 +294,15 @@ def test_a_complete_tensor_holds_out_single_entries():
     assert make_holdout("auto", full).describe(full.shape) == "single entries"
 
 
+@pytest.mark.parametrize("rng", [0, 2])
+def test_a_polish_lets_noise_go_in_some_modes_where_others_have_none(rng):
+    """Ranks such as (3, 6, 11): the first mode has no gap among its singular values, and must keep them all."""
+    data = synthetic((40, 30, 20), rank=3, rng=0)
+    fit = complete(data.observations, refine="tucker", rng=rng)
+    assert fit.ranks == (3, 3, 3)
+    assert rmse(fit.predict(data.test.coords), data.test.values) < 1.15 * data.limit
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -309,6 +309,10 @@ class Automatic:
         )
 
 
+GAP = 3.0
+"""Singular values that mean something seldom fall by this factor from one to the next; to those of noise they do."""
+
+
 @dataclass(frozen=True)
 class Polish:
     """Least squares on the ranks that were found, or on those up to the largest gap among the singular values."""
@@ -326,12 +330,13 @@ class Polish:
 
 
 def _before_the_gap(s: Floats) -> int:
-    """Return how many singular values there are before the largest ratio of one to the next.
+    """Return how many singular values there are before the largest ratio of one to the next, if that is a gap.
 
-    >>> _before_the_gap(np.array([9.0, 7.0, 0.5, 0.4]))
-    2
+    >>> _before_the_gap(np.array([9.0, 7.0, 0.5, 0.4])), _before_the_gap(np.array([9.0, 4.0, 2.0]))
+    (2, 3)
     """
-    return len(s) if len(s) < 2 else int(np.argmax(s[:-1] / s[1:])) + 1
+    ratios = s[:-1] / s[1:]
+    return int(np.argmax(ratios)) + 1 if ratios.max(initial=0) > GAP else len(s)
 
 
 def _is_centred(chooser: Chooser, smoothed: Smoothed | None) -> bool:

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
-from scipy.spatial import cKDTree
 
 from ._checks import real_array, real_number, sizes, whole_number
 from ._types import Booleans, Floats, Integers
@@ -467,6 +466,8 @@ def _laplacian(size: int, edges: Integers, weights: Floats) -> csr_array:
 
 def _nearest(points: Floats, neighbours: int) -> tuple[int, Integers]:
     """Return the checked number of neighbours and the edges from points to them, each once, smaller end first."""
+    from scipy.spatial import cKDTree  # every call of complete() would wait for it
+
     neighbours = whole_number(neighbours, "neighbours", at_least=1)
     size = len(points)
     if neighbours >= size:

@@ -29,7 +29,6 @@ import numpy as np
 
 from ._checks import real_number, whole_number
 from ._types import Floats, Integers
-from .algebra import tucker_kernels
 from .algebra.unfolding import smallest_index_type
 from .losses import Square
 from .models import FoldedLowRank, Tucker
@@ -160,6 +159,8 @@ class LeastSquares:
 
         The features x_p are ``kron(A_1[i_1], A_2[i_2], ..)``.
         """
+        from .algebra import tucker_kernels
+
         flat, starts, ranks = _flattened(self._factors)
         pairs = ranks * (ranks + 1) // 2
         gram_bounds, sum_bounds = _level_bounds(pairs), _level_bounds(ranks)
@@ -185,6 +186,8 @@ class LeastSquares:
         The features w_p are the core contracted with the rows of the other factors. The factor is made orthonormal
         again, by a change of basis that the core undoes.
         """
+        from .algebra import tucker_kernels
+
         factor = self._factors[place]
         size, rank = factor.shape
         others = [mode for mode in range(len(self._free)) if mode != place]

@@ -30,7 +30,7 @@ def left_product(component, weight, shape, mode, a):
     """Return the transposed unfolding of a component along `mode`, times `a`, by its two stages."""
     seen = SeenFrom(component, weight, shape, mode)
     out = np.zeros((columns(shape, mode), a.shape[1]), dtype=component.u.dtype)
-    kernels.spread(*seen.term(seen.contract(a)), 0, len(out), out)
+    kernels.walk_term(False, *seen.term(seen.contract(a)), 0, len(out), out)
     return out
 
 
@@ -38,7 +38,7 @@ def right_product(component, weight, shape, mode, b):
     """Return the unfolding of a component along `mode`, times `b`, by its two stages."""
     seen = SeenFrom(component, weight, shape, mode)
     panels = seen.no_panels(b.shape[1])
-    kernels.gather(*seen.term(panels), 0, len(b), np.ascontiguousarray(b))
+    kernels.walk_term(True, *seen.term(panels), 0, len(b), np.ascontiguousarray(b))
     return seen.finish(panels)
 
 

@@ -60,3 +60,8 @@ class Component:
 
 WeightedComponent = tuple[float, Component]
 """A component and its weight in a sum."""
+
+
+def scaled(component: Component, weight: float) -> Floats:
+    """Return the left vectors times the singular values and a weight, in C order, as compiled loops take them."""
+    return np.ascontiguousarray(component.u * (weight * component.s).astype(component.u.dtype))

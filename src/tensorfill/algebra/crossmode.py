@@ -19,14 +19,17 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._types import Floats
 from ..parallel import side_by_side
-from . import kernels
-from .component import Component, WeightedComponent
+from .component import Component, WeightedComponent, scaled
 from .unfolding import Shape, around, leading_mode
+
+if TYPE_CHECKING:
+    from .kernels import Term
 
 WORTH_SHARING = 2**16
 """Numbers in a factor from which on threads share the inner products of a sum."""
@@ -53,7 +56,7 @@ class SeenFrom:
 
     @cached_property
     def _u(self) -> Floats:
-        return self.component.u * (self.weight * self.component.s).astype(self.component.u.dtype)
+        return scaled(self.component, self.weight)
 
     @property
     def _is_own(self) -> bool:
@@ -78,10 +81,10 @@ class SeenFrom:
         v = self.component.v.reshape(before, self.shape[self.mode], after * self.component.rank)
         return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(-1, a.shape[1])
 
-    def term(self, panels: Floats) -> kernels.Term:
+    def term(self, panels: Floats) -> Term:
         """Return what the loops over the columns take, the second stage of the one and the first of the other."""
         if self._is_own:
-            return writable(self.component.v), panels, 1
+            return _writable(self.component.v), panels, 1
         return self._u, panels, around(self.shape, self.component.mode, without=self.mode)[0]
 
     def finish(self, panels: Floats) -> Floats:
@@ -93,12 +96,14 @@ class SeenFrom:
         if before == 1:
             plain: Floats = self.component.v.reshape(rows, len(panels)) @ panels
             return plain
+        from . import kernels
+
         out = np.zeros((rows, panels.shape[1]), dtype=panels.dtype)
-        kernels.sum_up(writable(self.component.v), panels, before, out)
+        kernels.sum_up(_writable(self.component.v), panels, before, out)
         return out
 
 
-def writable(array: Floats) -> Floats:
+def _writable(array: Floats) -> Floats:
     """Return an array that may be written to; compiled loops take no mixture of those that may and those that not."""
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._types import Floats
-from . import kernels
 from .component import Component
-from .crossmode import writable
 from .svd import whitening_by
 
 
@@ -34,10 +32,10 @@ def extrapolated(now: Component, before: Component, gamma: float, out: Floats | 
         return Component(before.mode, before.u, -gamma * before.s, before.v)
     s, old_s = (1 + gamma) * now.s, -gamma * before.s
     scaling, mix = np.diag(s), old_s[:, None] * (before.u.T @ now.u)
-    long, before_long = writable(now.v), writable(before.v)
-    w = np.empty_like(long) if out is None else out
-    kernels.combine_rows(long, scaling, before_long, mix, w)
-    overlap = before_long.T @ long
+    w = np.empty_like(now.v) if out is None else out
+    np.matmul(before.v, mix, out=w)
+    w += now.v @ scaling
+    overlap = before.v.T @ now.v
     # The right vectors of each component are orthonormal, so that their products with W follow from the overlap.
     with_now, with_before = scaling + overlap.T @ mix, overlap * s + mix
     whiten, _ = whitening_by(s[:, None] * with_now + mix.T @ with_before)

@@ -12,8 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-BITS = 256
-"""Width of the vector registers that every processor of the last ten years has."""
+from .svd import REGISTER_BITS
 
 
 class Lanes(types.Type):
@@ -26,7 +25,7 @@ class Lanes(types.Type):
     @property
     def count(self) -> int:
         """How many numbers there are."""
-        return int(BITS // self.dtype.bitwidth)
+        return int(REGISTER_BITS // self.dtype.bitwidth)
 
 
 @register_model(Lanes)
@@ -60,17 +59,6 @@ def _lane_count(typing: Any, array: Any) -> Any:
         return context.get_constant(types.intp, Lanes(array.dtype).count)
 
     return types.intp(array), generate
-
-
-def _zeros(typing: Any, array: Any) -> Any:
-    """Return lanes of zeros, of the type of an array."""
-    lanes = Lanes(array.dtype)
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        vector = context.get_value_type(lanes)
-        return ir.Constant(vector, [0.0] * vector.count)
-
-    return lanes(array), generate
 
 
 def _load(typing: Any, array: Any, row: Any, column: Any) -> Any:
@@ -112,7 +100,6 @@ def _plus_scaled(typing: Any, total: Any, scale: Any, lanes: Any) -> Any:
 
 # The type checker takes them for functions with the parameter `typing`, which numba fills in.
 lane_count: Any = intrinsic(_lane_count)
-zeros: Any = intrinsic(_zeros)
 load: Any = intrinsic(_load)
 store: Any = intrinsic(_store)
 plus_scaled: Any = intrinsic(_plus_scaled)

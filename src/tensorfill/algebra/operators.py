@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._types import Floats
 from ..parallel import side_by_side
-from . import kernels
 from .component import Component, WeightedComponent
 from .crossmode import SeenFrom
 from .pattern import Share, SparsePattern
 from .unfolding import around, columns, unfold
 
+if TYPE_CHECKING:
+    from .kernels import Term
+
 T = TypeVar("T")
+
+TERMS_AT_ONCE = 4
+"""The walk over the columns is compiled for this number of terms, or a multiple of it."""
 
 SMALLEST_BATCHED_MATRIX = 16
 """Below this many columns, a batch of small products costs more than one product with a copy."""
@@ -40,15 +44,20 @@ class SparsePlusLowRank:
 
     def left(self, a: Floats) -> Floats:
         """Return the transposed matrix times `a`, in an array that holds it until the next call."""
+        from . import kernels
+
         seen, a = self._seen, np.ascontiguousarray(a, dtype=self.values.dtype)
         panels = self._run([partial(part.contract, a) for part in seen])
-        terms = tuple(part.term(each) for part, each in zip(seen, panels, strict=True))
+        terms = _terms(seen, panels)
         (out,) = self.pattern.room("left", [(self.shape[1], a.shape[1])], self.values.dtype)
-        self._run([partial(kernels.fill_columns, terms, *self._entries, a, *share, out) for share in self._shares])
+        entries = self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
+        self._run([partial(kernels.walk_columns, False, terms, *entries, a, *share, out) for share in self._shares])
         return out
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
+        from . import kernels
+
         seen, b = self._seen, np.ascontiguousarray(b, dtype=self.values.dtype)
         # Panels to which different pieces add are made for every thread.
         common = [None if part.adds_up else part.no_panels(b.shape[1]) for part in seen]
@@ -58,8 +67,8 @@ class SparsePlusLowRank:
             panels = [
                 part.no_panels(b.shape[1]) if each is None else each for part, each in zip(seen, common, strict=True)
             ]
-            terms = tuple(part.term(each) for part, each in zip(seen, panels, strict=True))
-            kernels.gather_columns(terms, *self._entries, b, *share, total)
+            entries = self.pattern.cols[self.mode], self.pattern.rows[self.mode], self.values
+            kernels.walk_columns(True, _terms(seen, panels), *entries, b, *share, total)
             return total, panels
 
         totals, panels = zip(*self._run([partial(gathered, share) for share in self._shares]), strict=True)
@@ -72,10 +81,6 @@ class SparsePlusLowRank:
         return total
 
     @property
-    def _entries(self) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-        return self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
-
-    @property
     def _seen(self) -> list[SeenFrom]:
         shape = self.pattern.shape
         return [SeenFrom(part, weight, shape, self.mode) for weight, part in self.components]
@@ -86,6 +91,13 @@ class SparsePlusLowRank:
 
     def _run(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         return side_by_side(tasks) if self.pattern.is_shared else tuple(task() for task in tasks)
+
+
+def _terms(seen: Sequence[SeenFrom], panels: Sequence[Floats]) -> tuple[Term, ...]:
+    """Return what the walk over the columns takes, filled up with nothing: it is compiled for every number of terms."""
+    terms = [part.term(each) for part, each in zip(seen, panels, strict=True)]
+    nothing = np.zeros((1, 0), dtype=panels[0].dtype), np.zeros((0, panels[0].shape[1]), dtype=panels[0].dtype), 1
+    return (*terms, *[nothing] * (-len(terms) % TERMS_AT_ONCE))
 
 
 @dataclass(frozen=True, eq=False)

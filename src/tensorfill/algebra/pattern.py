@@ -23,8 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from .._types import Floats, Integers
 from ..parallel import side_by_side, thread_count
-from . import kernels
-from .component import Component, WeightedComponent
+from .component import Component, WeightedComponent, scaled
 from .unfolding import Shape, column_index, columns, leading_mode
 
 SMALLEST_SHARE = 2**14
@@ -119,17 +118,22 @@ class SparsePattern:
         out = np.zeros(self.count, dtype=components[0][1].u.dtype)
         for weight, part in components:
             if part.rank:
-                self._add_component(part, part.u * (weight * part.s).astype(part.u.dtype), out)
+                self._add_component(part, scaled(part, weight), out)
         return out
 
     def _add_component(self, part: Component, u: Floats, out: Floats) -> None:
+        from . import kernels
+
         given = self.rows[part.mode], self.cols[part.mode], u, part.v
         side_by_side([partial(kernels.add_entries, *given, share.runs, out) for share in self.shares[part.mode]])
 
 
 def _unsigned(index: Integers) -> NDArray[Any]:
     """Return an index as unsigned numbers, which a compiled loop need not look at for a minus."""
-    return index.view(np.dtype(f"u{index.dtype.itemsize}"))
+    unsigned = index.view(np.dtype(f"u{index.dtype.itemsize}"))
+    # Of one kind with those that are part of the observations: a loop is compiled for either kind.
+    unsigned.flags.writeable = False
+    return unsigned
 
 
 def _share(pieces: Integers, runs: Integers) -> Share:

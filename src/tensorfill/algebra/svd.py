@@ -68,6 +68,20 @@ def whitening_by(gram: Floats) -> tuple[Floats, float]:
     return mix.astype(gram.dtype, copy=False), float(eigenvalues[0]) if len(eigenvalues) else 1.0
 
 
+REGISTER_BITS = 256
+"""Width of the vector registers that every processor of the last ten years has."""
+
+
+def whole_registers(width: int, dtype: np.dtype[np.floating]) -> int:
+    """Return the least width of a block, from this one on, whose rows fill vector registers: so it costs no more.
+
+    >>> whole_registers(6, np.dtype(np.float64)), whole_registers(6, np.dtype(np.float32))
+    (8, 8)
+    """
+    lanes = REGISTER_BITS // (8 * dtype.itemsize)
+    return -(-width // lanes) * lanes
+
+
 WELL_CONDITIONED = 0.1
 """A least eigenvalue from which one whitening is accurate to rounding."""
 

@@ -14,12 +14,13 @@ an exact proximal gradient step on F_tau = f + g_tau, where
 
 F_tau falls at every step for tau above the curvature of f, whatever the penalty. The momentum keeps it so: a step from
 an extrapolated V that ends higher than it began is made again from X. Algorithm 2 asks for F_tau at V before the step
-instead, which costs about as much as a fifth of the step itself and is hardly ever refused.
+instead, which costs about as much as a fifth of the step itself and is hardly ever refused. So V may be any point: the
+sparse storage takes one of the rank of X that is near the extrapolated one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -29,10 +30,9 @@ import numpy as np
 from .._checks import choice, mode_number, real_number, whole_number
 from .._types import Floats
 from ..algebra.component import Component
-from ..algebra.lanes import BITS
 from ..algebra.operators import DenseUnfolding
 from ..algebra.storage import Point, Storage
-from ..algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd
+from ..algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd, whole_registers
 from ..algebra.unfolding import columns
 from ..models import FoldedLowRank, Model
 from ..observations import Observations
@@ -215,27 +215,33 @@ class NortSolver:
     def step(self) -> None:
         """Make one iteration of Algorithm 2."""
         gamma = self._momentum.gamma
-        after = self._step_from(gamma)
+        unfolding = self._unfolding_beyond(gamma)
+        # From here on X_{t-1} is not asked for any more, and what it holds makes room for X_{t+1}.
+        self._before = self._now
+        after = self._step(unfolding, extrapolated=gamma > 0)
         accepted = gamma > 0 and after.progress.f_tau <= self._now.progress.f_tau
         if gamma > 0 and not accepted:
-            after = self._step_from(0.0)
+            after = self._step(self._unfolding_beyond(0.0), extrapolated=False)
         self._momentum.update(accepted)
-        self._before, self._now = self._now, after
+        self._now = after
 
-    def _step_from(self, gamma: float) -> Iterate:
-        """Return where a step from X_t + gamma (X_t - X_{t-1}) ends."""
+    def _unfolding_beyond(self, gamma: float) -> Callable[[int], Unfolding]:
+        """Return the unfoldings of Z = V - grad f(V) / tau for V = X_t + gamma (X_t - X_{t-1})."""
         now, before = self._now.point, self._before.point
         point = self._storage.extrapolated(now, before, gamma) if gamma > 0 else now
         change = self._problem.gradient(point.seen)
         change *= -1 / self._regulariser.tau
         roughness = self._problem.roughness
         smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
-        unfolding = self._storage.unfoldings(point, change, smoothing)
+        return self._storage.unfoldings(point, change, smoothing)
+
+    def _step(self, unfolding: Callable[[int], Unfolding], *, extrapolated: bool) -> Iterate:
+        """Return where a step to Z ends, after the proximal step of every mode."""
         matrices = [unfolding(mode) for mode in self._regulariser.modes]
         starts = [self._starting_block(d, matrix) for d, matrix in enumerate(matrices)]
         tasks = [partial(self._proximal, d, *given) for d, given in enumerate(zip(matrices, starts, strict=True))]
         components, bases = zip(*self._storage.each(tasks), strict=True)
-        return self._iterate(components, bases, extrapolated=gamma > 0)
+        return self._iterate(components, bases, extrapolated=extrapolated)
 
     def _iterate(
         self, components: Sequence[Component], bases: Sequence[Floats], *, extrapolated: bool = False
@@ -261,7 +267,7 @@ class NortSolver:
         rank = len(shrunk)
         u = np.ascontiguousarray(found.u[:, :rank])
         component = Component(self._regulariser.modes[d], u, shrunk, found.v(rank))
-        return component, found.u[:, : _whole_registers(rank + EXTRA_DIRECTIONS, u.dtype)]
+        return component, found.u[:, : whole_registers(rank + EXTRA_DIRECTIONS, u.dtype)]
 
     def _starting_block(self, d: int, matrix: Unfolding) -> Floats:
         """Return the directions of the last iteration, with random ones where they are too few."""
@@ -271,15 +277,9 @@ class NortSolver:
         if basis.shape[1] == 0:
             wanted = FIRST_RANK + EXTRA_DIRECTIONS
         most = self._regulariser.max_ranks[d] + EXTRA_DIRECTIONS
-        wanted = min(_whole_registers(min(wanted, most), basis.dtype), *matrix.shape)
+        wanted = min(whole_registers(min(wanted, most), basis.dtype), *matrix.shape)
         fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
-
-
-def _whole_registers(width: int, dtype: np.dtype[np.floating]) -> int:
-    """Return the least width of a block, from this one on, whose rows fill vector registers: so it costs no more."""
-    lanes = BITS // (8 * dtype.itemsize)
-    return -(-width // lanes) * lanes
 
 
 def _starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
