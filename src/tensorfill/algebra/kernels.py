@@ -20,7 +20,7 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
-from .lanes import lane_count, load, plus_scaled, store
+from .lanes import lane_count, load, number, plus_scaled, store
 
 ROWS_AT_A_TIME = 128
 """Rows of a term whose products are all made before the next ones are read."""
@@ -114,13 +114,13 @@ def add_product(
             for r in range(depth):
                 at, row = x0 + r * x_along, y_first + r * y_step
                 low, high = load(y, row, k), load(y, row, h)
-                a0, b0 = plus_scaled(a0, x[at], low), plus_scaled(b0, x[at], high)
+                a0, b0 = plus_scaled(a0, number(x, at), low), plus_scaled(b0, number(x, at), high)
                 at += x_down
-                a1, b1 = plus_scaled(a1, x[at], low), plus_scaled(b1, x[at], high)
+                a1, b1 = plus_scaled(a1, number(x, at), low), plus_scaled(b1, number(x, at), high)
                 at += x_down
-                a2, b2 = plus_scaled(a2, x[at], low), plus_scaled(b2, x[at], high)
+                a2, b2 = plus_scaled(a2, number(x, at), low), plus_scaled(b2, number(x, at), high)
                 at += x_down
-                a3, b3 = plus_scaled(a3, x[at], low), plus_scaled(b3, x[at], high)
+                a3, b3 = plus_scaled(a3, number(x, at), low), plus_scaled(b3, number(x, at), high)
             store(out, o0, k, a0)
             store(out, o1, k, a1)
             store(out, o2, k, a2)
@@ -134,9 +134,9 @@ def add_product(
             a0, a1, a2, a3 = load(out, o0, k), load(out, o1, k), load(out, o2, k), load(out, o3, k)
             for r in range(depth):
                 at, low = x0 + r * x_along, load(y, y_first + r * y_step, k)
-                a0, a1 = plus_scaled(a0, x[at], low), plus_scaled(a1, x[at + x_down], low)
+                a0, a1 = plus_scaled(a0, number(x, at), low), plus_scaled(a1, number(x, at + x_down), low)
                 at += 2 * x_down
-                a2, a3 = plus_scaled(a2, x[at], low), plus_scaled(a3, x[at + x_down], low)
+                a2, a3 = plus_scaled(a2, number(x, at), low), plus_scaled(a3, number(x, at + x_down), low)
             store(out, o0, k, a0)
             store(out, o1, k, a1)
             store(out, o2, k, a2)
@@ -147,13 +147,13 @@ def add_product(
         for k in range(whole if t < tiled else 0, whole, lanes):
             total = load(out, o, k)
             for r in range(depth):
-                total = plus_scaled(total, x[x0 + r * x_along], load(y, y_first + r * y_step, k))
+                total = plus_scaled(total, number(x, x0 + r * x_along), load(y, y_first + r * y_step, k))
             store(out, o, k, total)
         for k in range(whole, width):
-            number = out[o, k]
+            single = out[o, k]
             for r in range(depth):
-                number += x[x0 + r * x_along] * y[y_first + r * y_step, k]
-            out[o, k] = number
+                single += number(x, x0 + r * x_along) * y[y_first + r * y_step, k]
+            out[o, k] = single
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)

@@ -72,6 +72,16 @@ def _load(typing: Any, array: Any, row: Any, column: Any) -> Any:
     return lanes(array, row, column), generate
 
 
+def _number(typing: Any, array: Any, place: Any) -> Any:
+    """Return ``array[place]`` of a flat array, without a look at whether the place is negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        made = context.make_array(array)(context, builder, values[0])
+        return builder.load(builder.gep(made.data, [context.cast(builder, values[1], place, types.int64)]))
+
+    return array.dtype(array, place), generate
+
+
 def _store(typing: Any, array: Any, row: Any, column: Any, lanes: Any) -> Any:
     """Put lanes in ``array[row, column:]``."""
 
@@ -101,5 +111,6 @@ def _plus_scaled(typing: Any, total: Any, scale: Any, lanes: Any) -> Any:
 # The type checker takes them for functions with the parameter `typing`, which numba fills in.
 lane_count: Any = intrinsic(_lane_count)
 load: Any = intrinsic(_load)
+number: Any = intrinsic(_number)
 store: Any = intrinsic(_store)
 plus_scaled: Any = intrinsic(_plus_scaled)
