@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
-from measure import fresh, heading, held, mib, peak, problem, row, seconds, settings
+from measure import fresh, heading, mib, peak, problem, row, seconds, settings, watched
 
 TEXT = """## What an iteration costs
 
@@ -67,7 +67,7 @@ def memory(size: int, precision: str, path: str) -> dict[str, float]:
 
     small = problem(60).observations.astype(np.dtype(precision))
     settings(max_iter=3, storage="sparse").solve(Problem(small, Square()), rng=0)
-    before = held()
+    before = watched()
     with np.load(path) as file:
         data = Observations(file["coords"], file["values"], (size,) * 3).astype(np.dtype(precision))
     model = settings(max_iter=30).solve(Problem(data, Square()), rng=0).model

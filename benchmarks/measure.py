@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -39,13 +38,19 @@ def fresh(function: Callable[..., Any], *given: Any, environment: dict[str, str]
 
 
 def peak() -> float:
-    """Return the most bytes that this process has held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    """Return the most bytes that this process has held, since `watched` was called or since it began."""
+    return _bytes_of("VmHWM")
 
 
-def held() -> float:
-    """Return the bytes that this process holds now."""
-    return float(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+def watched() -> float:
+    """Return the bytes that this process holds now, and let `peak` watch from here on."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _bytes_of("VmRSS")
+
+
+def _bytes_of(name: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def problem(size: int):

@@ -18,7 +18,7 @@ ORDERS = range(2, 7)
 
 weights = st.floats(-3, 3, allow_subnormal=False)
 ranks = st.integers(0, 3)
-blocks = st.integers(1, 4)
+blocks = st.integers(1, 18)  # rows of a part of a vector register, of one, of two and of more
 generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 

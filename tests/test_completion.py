@@ -1,5 +1,7 @@
 """The front door."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -356,3 +358,15 @@ def test_corrupt_entries_are_found_and_not_followed(loss):
             assert (found & ~corrupt).sum() < 0.05 * corrupt.sum()
         assert np.median(np.abs(amounts)) == pytest.approx(20, abs=0.1)
         assert fit.settings["loss"] == loss
+
+
+def test_a_small_table_is_completed_without_waiting_for_the_compiler():
+    code = (
+        "import sys, numpy as np, tensorfill\n"
+        "table = np.add.outer(np.arange(12.0), np.arange(9.0))\n"
+        "table[3, 4] = np.nan\n"
+        "tensorfill.complete(table, rng=0)\n"
+        "print([name for name in ('numba', 'llvmlite', 'scipy.spatial', 'matplotlib') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from tensorfill import parallel
-from tensorfill.parallel import side_by_side, thread_count
+from tensorfill.parallel import in_rounds, side_by_side, thread_count
 
 
 @pytest.fixture(params=[1, 2, 4])
@@ -38,6 +38,14 @@ def test_shared_work_within_shared_work_is_done_alone(cores):
     answers = side_by_side([outer] * 4)
     assert answers == ((1, True),) * 4
     assert thread_count() == cores
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_rounds_are_filled_and_what_is_left_has_all_threads(cores, count):
+    filled = count - count % cores
+    answers = in_rounds([lambda n=n: (n, thread_count()) for n in range(count)])
+    alone = 1 if cores > 1 and filled > 1 else cores
+    assert answers == tuple((n, alone if n < filled else cores) for n in range(count))
 
 
 @pytest.mark.parametrize("place", [0, 3, 9])

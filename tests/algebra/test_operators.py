@@ -217,6 +217,26 @@ class TestUnfoldings:
         close(operator.left(a), matrix.T @ a)
         close(operator.right(b), matrix @ b)
 
+    @pytest.mark.parametrize("width", [1, 3, 4, 5, 7, 8, 9, 12, 15, 16, 20, 24, 31])
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("shape", [(13, 40), (14, 11, 9), (9, 6, 5, 7)])
+    def test_blocks_that_fill_vector_registers_and_those_that_do_not(self, shape, dtype, width):
+        rng = np.random.default_rng(width)
+        coords = np.argwhere(rng.random(shape) < 0.3)
+        ranks = (5, 9, 4, 1)[: len(shape)]
+        parts = [random_component(rng, shape, mode, rank, dtype) for mode, rank in enumerate(ranks)]
+        values, factors = rng.standard_normal(len(coords)).astype(dtype), rng.uniform(0.5, 2, len(parts)).tolist()
+        tensor = dense_sum(parts, factors, shape) + scatter(coords, values, shape)
+        with threads(3), mock.patch.multiple(pattern, CACHED_BYTES=64 * 50, SHORTEST_RUN=1):
+            made = pattern_of(coords, shape)
+        tolerance = 500 * np.finfo(dtype).eps * np.abs(tensor).max()
+        for mode in range(len(shape)):
+            matrix = unfold(tensor, mode)
+            a, b = (rng.standard_normal((size, width)).astype(dtype) for size in matrix.shape)
+            operator = SparsePlusLowRank(made, mode, list(zip(factors, parts, strict=True)), values)
+            np.testing.assert_allclose(operator.left(a), matrix.T @ a, atol=tolerance)
+            np.testing.assert_allclose(operator.right(b), matrix @ b, atol=tolerance * 10)
+
     def test_with_components_of_rank_zero_only_the_sparse_part_is_left(self):
         shape = (4, 5, 6)
         coords, values = np.array([[0, 1, 2], [3, 4, 5]]), np.array([2.0, -1.0])
