@@ -14,6 +14,7 @@ The seconds of an iteration at rank 5 with each storage, on noise, as a ratio; a
 CASES = [
     ((1000, 1000, 3), 0.05),
     ((1000, 1000, 3), 0.5),
+    ((60, 60, 60), 0.05),
     ((30, 30, 1464), 0.3),
     ((30, 30, 1464), 0.7),
     ((200, 200, 200), 0.05),

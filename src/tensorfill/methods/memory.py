@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from ..algebra.unfolding import columns
 from ..observations import Observations
 
-ALWAYS_DENSE_SIZE = 2**16
+ALWAYS_DENSE_SIZE = 2**18
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
 ALWAYS_DENSE_DENSITY = 0.8
-"""Dense storage is the faster for tensors of up to the first size; up to the second size, from the density after it;
-and for larger ones from the last density. Measured by ``benchmarks/storage.py``."""
+"""Dense storage is about as fast for tensors of up to the first size, and has no loops to compile; it is the faster one
+up to the second size from the density after it, and for larger ones from the last density. Measured by
+``benchmarks/storage.py``."""
 
 DENSE_COPIES = 6
 """Arrays of the tensor's size that dense storage holds at its peak."""
