@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..algebra.unfolding import columns
 from ..observations import Observations
 
-ALWAYS_DENSE_SIZE = 2**18
+ALWAYS_DENSE_SIZE = 2**16
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
 ALWAYS_DENSE_DENSITY = 0.8
 """Dense storage is about as fast for tensors of up to the first size, and has no loops to compile; it is the faster one
