@@ -16,9 +16,9 @@ TEXT = """## What an iteration costs
 The yardstick is what scipy.sparse needs for the six sparse products of one iteration: an unfolding and its transpose,
 each in CSR form, times a block of 8, for three modes, in float64. Both are measured in turn in one process, and the
 ratio is the median of as many rounds; "fastest" is that of the fastest rounds of each, where other work on the machine
-disturbs least. Steps that the momentum made twice count as one iteration. Memory is the peak in
-a fresh process that reads the entries from a file and solves, above what it held with all libraries, compiled loops and
-threads in place; what the promise allows is 100 bytes an entry and three times the factors.
+disturbs least. Steps that the momentum made twice count as one iteration. Memory is the peak in a fresh process that
+reads the entries from a file and solves, above what it held with all libraries, compiled loops and threads in place;
+what the promise allows is 100 bytes an entry and three times the factors.
 """
 
 BLOCK, ITERATIONS, ROUNDS = 8, 20, 7

@@ -24,6 +24,12 @@ def test_answers_are_in_the_order_of_the_tasks(cores):
     assert side_by_side([]) == ()
 
 
+def test_tasks_that_are_not_worth_a_thread_run_here(cores):
+    here = threading.get_ident()
+    for together in (side_by_side, in_rounds):
+        assert together([threading.get_ident] * 5, worth_it=False) == (here,) * 5
+
+
 def test_tasks_do_run_at_the_same_time(cores):
     meeting = threading.Barrier(min(cores, 2), timeout=30)
     side_by_side([meeting.wait for _ in range(min(cores, 2))])

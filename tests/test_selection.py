@@ -332,3 +332,9 @@ def test_an_empty_slice_says_nothing_of_how_other_entries_go_missing(shape):
         fit = complete(data, rng=0)
     assert fit.settings["holdout"] == "single entries"
     assert rmse(np.delete(fit.to_dense(), 3, axis=0), np.delete(truth, 3, axis=0)) < 0.01
+
+
+def test_what_is_held_out_of_a_tensor_with_a_huge_mode_takes_no_room_of_its_size():
+    coords = np.array([[0, 0], [1, 10**10], [2, 3 * 10**10], [3, 10**10], [0, 10**10]])
+    data = Observations(coords, np.arange(5.0), (4, 10**11))
+    assert make_holdout("auto", data).block == (1, 1)

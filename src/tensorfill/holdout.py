@@ -209,13 +209,11 @@ def _blocks_that_go_missing(observations: Observations) -> tuple[int, ...]:
 
 def _without_empty_slices(observations: Observations) -> Observations:
     """Return the observations of the tensor without the slices, of any mode, that have no entry."""
-    coords = observations.coords
-    seen = [np.bincount(coords[:, mode], minlength=size) > 0 for mode, size in enumerate(observations.shape)]
-    if all(each.all() for each in seen):
+    found = [np.unique(column, return_inverse=True) for column in observations.coords.T]
+    shape = tuple(len(indices) for indices, _ in found)
+    if shape == observations.shape:
         return observations
-    places = [np.cumsum(each) - 1 for each in seen]
-    kept = np.stack([place[coords[:, mode]] for mode, place in enumerate(places)], axis=1)
-    return Observations(kept, observations.values, [int(each.sum()) for each in seen])
+    return Observations(np.stack([places for _, places in found], axis=1), observations.values, shape)
 
 
 def missing_together(observations: Observations, mode: int) -> int:

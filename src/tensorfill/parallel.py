@@ -23,13 +23,14 @@ def thread_count() -> int:
     return 1 if getattr(_here, "at_work", False) else _cores()
 
 
-def side_by_side(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tuple[T, ...]:
     """Return the answers of tasks; as many run at a time as there are threads, each as soon as one is free.
 
-    The calling thread does its part. A task that shares its own work finds all threads taken, and does it alone.
+    The calling thread does its part. A task that shares its own work finds all threads taken, and does it alone. Tasks
+    so small that threads are not worth it run one after the other.
     """
     helpers = min(len(tasks), thread_count()) - 1
-    if helpers < 1:
+    if helpers < 1 or not worth_it:
         return tuple(task() for task in tasks)
     answers: dict[int, T] = {}
     waiting = deque(enumerate(tasks))
@@ -63,13 +64,13 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
     return tuple(answers[number] for number in range(len(tasks)))
 
 
-def in_rounds(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+def in_rounds(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tuple[T, ...]:
     """Return the answers of tasks that may share their own work: as many as there are threads run side by side.
 
     Those that are left when no more rounds can be filled run one after the other, and have all threads to themselves.
     """
     filled = len(tasks) - len(tasks) % thread_count()
-    return *side_by_side(tasks[:filled]), *(task() for task in tasks[filled:])
+    return *side_by_side(tasks[:filled], worth_it=worth_it), *(task() for task in tasks[filled:])
 
 
 def blas_threads(count: int) -> AbstractContextManager[Any]:

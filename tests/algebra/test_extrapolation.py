@@ -22,7 +22,6 @@ def beyond(now, before, gamma, shape=SHAPE):
 
 def moved(component, distance, rng):
     """Return a component at about this distance, orthonormal again."""
-    matrix = (component.u * component.s) @ component.v.T
     left, right = (rng.standard_normal(each.shape) for each in (component.u, component.v))
     matrix = (component.u * component.s + distance * left) @ (component.v + distance * right).T
     u, s, vt = np.linalg.svd(matrix, full_matrices=False)
@@ -61,7 +60,6 @@ def test_it_is_the_part_in_the_rows_of_its_right_factor(shape, rng, ranks, data)
 @pytest.mark.parametrize("rank", [1, 3, 4, 5, 8, 11])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_right_factors_of_any_width(rank, dtype):
-    """Vector registers are filled, overlap, or are too wide."""
     rng, shape = np.random.default_rng(0), (12, 9, 3)
     now, before = (random_component(rng, shape, 0, rank, dtype) for _ in range(2))
     unfolded = 1.4 * (now.u * now.s) @ now.v.T - 0.4 * (before.u * before.s) @ before.v.T

@@ -126,8 +126,7 @@ def square_of_sum(terms: Sequence[WeightedComponent], shape: Shape) -> float:
     """Return the squared norm of a sum of components of different modes whose vectors are orthonormal."""
     pairs = list(itertools.combinations(terms, 2))
     tasks = [partial(inner_product, x, y, shape) for (_, x), (_, y) in pairs]
-    large = max(part.v.size for _, part in terms) >= WORTH_SHARING
-    crossed = side_by_side(tasks) if large else [task() for task in tasks]
+    crossed = side_by_side(tasks, worth_it=max(part.v.size for _, part in terms) >= WORTH_SHARING)
     alone = sum(weight**2 * float(np.vdot(part.s, part.s)) for weight, part in terms)
     return alone + 2 * sum(v * w * inner for ((v, _), (w, _)), inner in zip(pairs, crossed, strict=True))
 
@@ -138,7 +137,6 @@ def inner_product_of_sums(
     """Return the inner product of two sums of components; that of a sum with itself costs half."""
     pairs = {frozenset((id(x), id(y))): (x, y) for _, x in first for _, y in second}
     tasks = [partial(inner_product, x, y, shape) for x, y in pairs.values()]
-    large = max(x.v.size for _, x in first) >= WORTH_SHARING
-    answers = side_by_side(tasks) if large else [task() for task in tasks]
+    answers = side_by_side(tasks, worth_it=max(x.v.size for _, x in first) >= WORTH_SHARING)
     known = dict(zip(pairs, answers, strict=True))
     return sum(a * b * known[frozenset((id(x), id(y)))] for a, x in first for b, y in second)

@@ -90,7 +90,7 @@ class SparsePlusLowRank:
         return self.pattern.shares[self.mode]
 
     def _run(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-        return side_by_side(tasks) if self.pattern.is_shared else tuple(task() for task in tasks)
+        return side_by_side(tasks, worth_it=self.pattern.is_shared)
 
 
 def _terms(seen: Sequence[SeenFrom], panels: Sequence[Floats]) -> tuple[Term, ...]:

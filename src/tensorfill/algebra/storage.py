@@ -83,8 +83,8 @@ class Storage(Protocol):
     def square(self, point: Point) -> float:
         """Return the squared norm of a tensor that `point` made of components with orthonormal vectors."""
 
-    def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
-        """Return the inner product of one tensor with S times the other."""
+    def energy(self, roughness: Roughness, point: Point) -> float:
+        """Return the inner product of a tensor with S times itself."""
 
     def unfoldings(
         self, point: Point, change: Floats, smoothing: Smoothing | None = None
@@ -104,7 +104,7 @@ class SparseStorage:
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         """Return the answers of tasks, one for each mode."""
-        return in_rounds(tasks) if self._pattern.is_shared else tuple(task() for task in tasks)
+        return in_rounds(tasks, worth_it=self._pattern.is_shared)
 
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
@@ -128,9 +128,9 @@ class SparseStorage:
         """Return the squared norm of a tensor."""
         return square_of_sum(point.terms, self._shape)
 
-    def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
-        """Return the inner product of one tensor with S times the other."""
-        return inner_product_of_sums(first.terms, roughness.of_terms(second.terms, self._shape), self._shape)
+    def energy(self, roughness: Roughness, point: Point) -> float:
+        """Return the inner product of a tensor with S times itself."""
+        return inner_product_of_sums(point.terms, roughness.of_terms(point.terms, self._shape), self._shape)
 
     def unfoldings(
         self, point: Point, change: Floats, smoothing: Smoothing | None = None
@@ -152,8 +152,7 @@ class DenseStorage:
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         """Return the answers of tasks, one for each mode."""
-        large = math.prod(self._shape) >= WORTH_SHARING
-        return side_by_side(tasks) if large else tuple(task() for task in tasks)
+        return side_by_side(tasks, worth_it=math.prod(self._shape) >= WORTH_SHARING)
 
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
@@ -163,17 +162,17 @@ class DenseStorage:
         return Point(tuple(components), tuple(weights), full.ravel()[self._positions], full)
 
     def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
-        """Return X_t + gamma (X_t - X_{t-1})."""
+        """Return X_t + gamma (X_t - X_{t-1}), of which nobody asks for the components."""
         full = _beyond(_full(now), _full(before), gamma)
-        return Point(now.components, now.weights, _beyond(now.seen, before.seen, gamma), full)
+        return Point((), (), _beyond(now.seen, before.seen, gamma), full)
 
     def square(self, point: Point) -> float:
         """Return the squared norm of a tensor."""
         return float(np.vdot(_full(point), _full(point)))
 
-    def energy(self, roughness: Roughness, first: Point, second: Point) -> float:
-        """Return the inner product of one tensor with S times the other."""
-        return float(np.vdot(_full(first), roughness.of_dense(_full(second))))
+    def energy(self, roughness: Roughness, point: Point) -> float:
+        """Return the inner product of a tensor with S times itself."""
+        return float(np.vdot(_full(point), roughness.of_dense(_full(point))))
 
     def unfoldings(
         self, point: Point, change: Floats, smoothing: Smoothing | None = None

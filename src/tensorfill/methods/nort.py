@@ -216,7 +216,8 @@ class NortSolver:
         """Make one iteration of Algorithm 2."""
         gamma = self._momentum.gamma
         unfolding = self._unfolding_beyond(gamma)
-        # From here on X_{t-1} is not asked for any more, and what it holds makes room for X_{t+1}.
+        # From here on X_{t-1} is not asked for any more, and what it holds makes room for X_{t+1}. Whoever goes on
+        # after an interruption starts from X_t without momentum.
         self._before = self._now
         after = self._step(unfolding, extrapolated=gamma > 0)
         accepted = gamma > 0 and after.progress.f_tau <= self._now.progress.f_tau
@@ -250,7 +251,7 @@ class NortSolver:
         point = self._storage.point(components, self._regulariser.weights)
         values = [component.s for component in components]
         square, roughness = self._storage.square(point), self._problem.roughness
-        energy = 0.0 if roughness is None else self._storage.energy(roughness, point, point)
+        energy = 0.0 if roughness is None else self._storage.energy(roughness, point)
         objective = self._problem.value(point.seen) + energy / 2 + self._regulariser.penalty(values)
         f_tau = objective + self._regulariser.disagreement(values, square)
         return Iterate(point, bases, Progress(objective, f_tau, point.ranks, extrapolated))
