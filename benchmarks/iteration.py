@@ -42,7 +42,7 @@ def six_products(size: int):
 def costs(size: int, precision: str) -> dict[str, float]:
     """Return the seconds of an iteration, history and all but without what only the first one does, and the ratio."""
     from tensorfill.losses import Square
-    from tensorfill.problem import Problem
+    from tensorfill.methods.problem import Problem
 
     task = Problem(problem(size).observations.astype(np.dtype(precision)), Square())
     start = settings(max_iter=5).solve(task, rng=0).model
@@ -63,7 +63,7 @@ def memory(size: int, precision: str, path: str) -> dict[str, float]:
     """Return what the data and its fit hold at their peak above the interpreter."""
     from tensorfill import Observations
     from tensorfill.losses import Square
-    from tensorfill.problem import Problem
+    from tensorfill.methods.problem import Problem
 
     small = problem(60).observations.astype(np.dtype(precision))
     settings(max_iter=3, storage="sparse").solve(Problem(small, Square()), rng=0)

@@ -24,8 +24,8 @@ SIZE, GOAL, LIMIT = 200, 0.002, 100.0
 def ours() -> dict[str, Any]:
     """Run NORT, and look at the test entries after every iteration."""
     from tensorfill.losses import Square
+    from tensorfill.methods.problem import Problem
     from tensorfill.metrics import rmse
-    from tensorfill.problem import Problem
 
     # Compiled loops are loaded before, as all libraries are.
     settings(max_iter=2, storage="sparse").solve(Problem(problem(60).observations, Square()), rng=0)

@@ -40,9 +40,9 @@ def costs(path: str) -> dict[str, float]:
     """Load, solve and predict."""
     from tensorfill import Nort, Observations
     from tensorfill.losses import Square
+    from tensorfill.methods.problem import Problem
     from tensorfill.metrics import rmse
     from tensorfill.penalties import CappedL1
-    from tensorfill.problem import Problem
 
     began = time.perf_counter()
     with np.load(path) as file:

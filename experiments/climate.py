@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 import tensorfill
 from tensorfill import Observations, graphs
-from tensorfill.laplacians import best_width, reduce
+from tensorfill.graphs.reduction import best_width, reduce
 from tensorfill.metrics import rmse
 
 COLUMNS = ("graph", "kernel as printed", "no graph", "extension alone", "both parts")

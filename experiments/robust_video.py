@@ -31,11 +31,11 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from tensorfill import Nort, Observations
-from tensorfill.chooser import largest_cut
-from tensorfill.methods.smoothing import SmoothedNort
+from tensorfill.choosing.trials import largest_cut
+from tensorfill.losses.robust import EFFICIENT, Robust, noise_scale
+from tensorfill.methods.nort.smoothing import SmoothedNort
+from tensorfill.methods.problem import Problem
 from tensorfill.penalties import LSP, Nuclear, Penalty
-from tensorfill.problem import Problem
-from tensorfill.robust import EFFICIENT, Robust, noise_scale
 
 sys.path.insert(0, str(Path(__file__).parent))
 import data

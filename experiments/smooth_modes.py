@@ -35,9 +35,9 @@ from threadpoolctl import threadpool_limits
 
 import tensorfill
 from tensorfill.algebra.field import smooth_field
+from tensorfill.choosing.smooth_field import smooth_modes
 from tensorfill.metrics import rmse
 from tensorfill.observations import Observations
-from tensorfill.smoothness import smooth_modes
 
 STIFFNESSES = 10.0 ** np.arange(2, -7, -1)
 KEPT = {"5": 0.05, "10": 0.1, "50": 0.5}

@@ -21,10 +21,10 @@ from rich.table import Table
 import tensorfill
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
+from tensorfill.methods.problem import Problem
+from tensorfill.methods.tucker_als import refine
 from tensorfill.metrics import rmse
 from tensorfill.models import FoldedLowRank
-from tensorfill.problem import Problem
-from tensorfill.refinement import refine
 
 
 def shape_of(text: str) -> tuple[int, ...]:

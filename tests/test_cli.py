@@ -105,7 +105,7 @@ def test_an_interrupt_gets_one_sentence_and_code_130(tmp_path, monkeypatch, caps
 
 
 def test_an_interrupt_that_a_method_answers_is_an_interrupt_too(tmp_path, monkeypatch, capsys):
-    from tensorfill.progress import Display
+    from tensorfill._support.progress import Display
 
     def interrupt(self, record):
         if record.iteration == 2:

@@ -10,8 +10,8 @@ import pytest
 
 from tensorfill.diagnostics import Report, check_loss, check_penalty
 from tensorfill.losses import LOSSES, Huber, Logistic, Poisson, Square
+from tensorfill.losses.robust import Envelope, SmoothedRobust
 from tensorfill.penalties import LSP, MCP, PENALTIES, SCAD, TNN, CappedL1, Elementwise, Nuclear, make_penalty
-from tensorfill.robust import Envelope, SmoothedRobust
 from tests.naming import named
 
 from .refusal import refuses

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Observations, complete, graphs
-from tensorfill.laplacians import best_width, reduce
+from tensorfill.graphs.reduction import best_width, reduce
 from tensorfill.metrics import rmse
 from tests.refusal import refuses
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfill import Observations
-from tensorfill.offsets import Additive, fit_additive
+from tensorfill.models.additive import Additive, fit_additive
 from tests.refusal import refuses
 from tests.strategies import generators, observed, shapes
 

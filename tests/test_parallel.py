@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
-from tensorfill import parallel
-from tensorfill.parallel import in_rounds, side_by_side, thread_count
+from tensorfill._support import parallel
+from tensorfill._support.parallel import in_rounds, side_by_side, thread_count
 
 
 @pytest.fixture(params=[1, 2, 4])

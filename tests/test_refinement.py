@@ -12,11 +12,11 @@ from tensorfill import Nort, Observations, complete
 from tensorfill.algebra.component import Component
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
+from tensorfill.methods.problem import Problem
+from tensorfill.methods.tucker_als import LeastSquares, refine
 from tensorfill.metrics import rmse
 from tensorfill.models import FoldedLowRank, Tucker
 from tensorfill.penalties import CappedL1
-from tensorfill.problem import Problem
-from tensorfill.refinement import LeastSquares, refine
 from tests.strategies import generators, random_component, shapes
 
 # Shape, and the rank of each regularised mode; the other modes keep the identity.
@@ -321,6 +321,6 @@ def test_what_makes_no_sense_is_refused():
 
 
 def test_a_polish_with_too_many_unknowns_is_left_out(monkeypatch):
-    monkeypatch.setattr("tensorfill.refinement.MOST_IN_BLOCK", 1)
+    monkeypatch.setattr("tensorfill.methods.tucker_als.MOST_IN_BLOCK", 1)
     data = synthetic((20, 20, 20), rank=2, rng=0).observations
     assert complete(data, refine="tucker", rng=0).settings["refine"] is None

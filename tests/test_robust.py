@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.losses import Huber, Loss, make_loss
-from tensorfill.models import FoldedLowRank
-from tensorfill.observations import Observations
-from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Elementwise, Nuclear
-from tensorfill.robust import (
+from tensorfill.losses.robust import (
     ROBUST,
     Envelope,
     Robust,
@@ -28,6 +25,9 @@ from tensorfill.robust import (
     slope,
     without_outliers,
 )
+from tensorfill.models import FoldedLowRank
+from tensorfill.observations import Observations
+from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Elementwise, Nuclear
 from tests.naming import named
 
 from .refusal import refuses

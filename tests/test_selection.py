@@ -8,14 +8,14 @@ import pytest
 
 from tensorfill import Nort, Observations, Status, complete
 from tensorfill.algebra.unfolding import unfold
-from tensorfill.chooser import LEAST_SHARE, SPARE_RANK, Candidate, Chooser, largest_cut
+from tensorfill.choosing.holdout import Split, make_holdout
+from tensorfill.choosing.trials import LEAST_SHARE, SPARE_RANK, Candidate, Chooser, largest_cut
 from tensorfill.datasets import synthetic
-from tensorfill.families import make_family
-from tensorfill.holdout import Split, make_holdout
 from tensorfill.losses import Square
+from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, CappedL1, Nuclear, cut
-from tensorfill.problem import Problem
+from tensorfill.penalties.family import make_family
 from tensorfill.selection import path
 
 

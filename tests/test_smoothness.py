@@ -10,9 +10,9 @@ from scipy.ndimage import gaussian_filter
 
 from tensorfill import Observations, complete, graphs
 from tensorfill.algebra.field import POWER, smooth_field
-from tensorfill.automatic import Automatic
+from tensorfill.choosing.pipeline import Automatic
+from tensorfill.choosing.smooth_field import smooth_modes
 from tensorfill.metrics import rmse
-from tensorfill.smoothness import smooth_modes
 from tests.refusal import refuses
 from tests.strategies import generators, shapes
 

@@ -18,20 +18,20 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .completion import complete
     from .fit import Fit
-    from .io.npz import load
+    from .io.fits import load
     from .methods.base import Status
     from .methods.nort import Nort
-    from .methods.smoothing import SmoothedNort
+    from .methods.nort.smoothing import SmoothedNort
     from .observations import Observations
 
 _HOMES = {
     "Fit": "fit",
     "Nort": "methods.nort",
     "Observations": "observations",
-    "SmoothedNort": "methods.smoothing",
+    "SmoothedNort": "methods.nort",
     "Status": "methods.base",
     "complete": "completion",
-    "load": "io.npz",
+    "load": "io.fits",
 }
 _MODULES = (
     "datasets",
@@ -45,7 +45,6 @@ _MODULES = (
     "penalties",
     "plots",
     "report",
-    "robust",
     "selection",
     "xarray",
 )

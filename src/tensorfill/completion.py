@@ -12,27 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._checks import choice, generator, listed
+from ._support.checks import choice, generator, listed
+from ._support.parallel import blas_threads
+from ._support.progress import Display
 from .adapters.registry import take_in
-from .automatic import Automatic, Outcome, fit_as_given, fit_from_above
-from .families import SCALED_BY_CUT, is_auto, make_family
+from .choosing.corrupt import is_robust, named_robust, rough_fit, without_corrupt
+from .choosing.holdout import make_splits
+from .choosing.pipeline import Automatic, Outcome, fit_as_given, fit_from_above
+from .choosing.smooth_field import smooth_modes
 from .fit import Fit
-from .holdout import make_splits
+from .graphs.reduction import checked_graphs, reduce
 from .labels import Labels, by_number
-from .laplacians import checked_graphs, reduce
 from .losses import Loss, Square, make_loss, prepare
+from .losses.robust import EFFICIENT, Robust
 from .methods.base import Callback, Method
-from .methods.nort import Nort, per_mode
+from .methods.nort import Nort
+from .methods.nort.method import per_mode
+from .methods.problem import Problem
 from .methods.registry import METHODS, method_class
 from .models import Model
 from .observations import Observations
-from .parallel import blas_threads
 from .penalties import Penalty, make_penalty
-from .problem import Problem
-from .progress import Display
-from .rejection import is_robust, named_robust, rough_fit, without_corrupt
-from .robust import EFFICIENT, Robust
-from .smoothness import smooth_modes
+from .penalties.family import SCALED_BY_CUT, is_auto, make_family
 
 
 def complete(

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import finite_values, generator, real_array
-from ._types import Booleans, Floats
+from ._support.checks import finite_values, generator, real_array
+from ._support.types import Booleans, Floats
 from .losses import Loss, make_loss, prepare
 from .penalties import Penalty, make_penalty
 

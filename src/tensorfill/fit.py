@@ -11,16 +11,16 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import real_number
-from ._types import Floats, Integers
+from ._support.checks import real_number
+from ._support.types import Floats, Integers
 from .adapters.registry import answered_table, is_table
 from .labels import Labels
 from .losses import LOSSES, Logistic
+from .losses.robust import outliers
 from .methods.base import History, Status
 from .models import Model
 from .models.base import DENSE_LIMIT
 from .observations import Observations
-from .robust import outliers
 from .selection import Path
 
 _NO_LABELS = Labels((), ())
@@ -292,7 +292,7 @@ class Fit:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `tensorfill.load` reads; the data itself is not in it."""
-        from .io.npz import save_fit
+        from .io.fits import save_fit
 
         save_fit(self, path)
 

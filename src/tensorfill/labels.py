@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._types import Floats, Integers
+from ._support.types import Floats, Integers
 from .observations import Observations
 
 UNKNOWN = -1

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import real_number, whole_number
-from ._types import Floats
+from ._support.checks import real_number, whole_number
+from ._support.types import Floats
 
 __all__ = ["accuracy_limit", "mae", "psnr", "relative_error", "rmse"]
 

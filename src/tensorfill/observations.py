@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ._checks import (
+from ._support.checks import (
     boolean_array,
     choice,
     coordinates,
@@ -30,8 +30,8 @@ from ._checks import (
     sizes,
     tensor_shape,
 )
-from ._types import Booleans, Floats, Integers
-from .algebra.ordering import TOO_FAR, in_order, labels_of, sort_keys, take_rows
+from ._support.ordering import TOO_FAR, in_order, labels_of, sort_keys, take_rows
+from ._support.types import Booleans, Floats, Integers
 
 _Array = TypeVar("_Array", bound=NDArray[Any])
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import generator, whole_number
+from ._support.checks import generator, whole_number
+from ._support.parallel import blas_threads
+from ._support.records import Records
 from .losses import Loss, make_loss
 from .observations import Observations
-from .parallel import blas_threads
 from .penalties import Penalty
-from .records import Records
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,12 @@ def path(
     True
     """
     from .adapters.registry import take_in
-    from .chooser import Chooser
-    from .families import make_family
-    from .holdout import make_splits
+    from .choosing.holdout import make_splits
+    from .choosing.trials import Chooser
     from .labels import by_number
     from .losses import prepare
     from .methods.nort import Nort
+    from .penalties.family import make_family
 
     random = generator(rng)
     taken = take_in(data)

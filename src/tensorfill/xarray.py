@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._optional import need
+from ._support.optional import need
 from .completion import complete
 from .fit import Fit
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tensorfill import Observations
-from tensorfill._optional import need
+from tensorfill._support.optional import need
 from tensorfill.adapters import ADAPTERS, Adapter, take_in
 from tensorfill.labels import Labelled, Labels
 

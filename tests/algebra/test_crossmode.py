@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorfill.algebra import kernels
+from tensorfill.algebra.compiled import kernels
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.crossmode import SeenFrom, inner_product
 from tensorfill.algebra.unfolding import columns, unfold

@@ -9,8 +9,8 @@ from tensorfill import Nort, Observations, graphs
 from tensorfill.algebra.crossmode import inner_product_of_sums
 from tensorfill.algebra.roughness import Roughness, explicit, resolvent
 from tensorfill.losses import Logistic, Square
+from tensorfill.methods.problem import Problem
 from tensorfill.penalties import LSP, CappedL1
-from tensorfill.problem import Problem
 from tests.strategies import dense_sum, generators, random_component, shapes
 
 

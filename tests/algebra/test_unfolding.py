@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorfill.algebra.unfolding import (
-    around,
-    column_index,
-    columns,
-    fold,
-    smallest_index_type,
-    unfold,
-)
+from tensorfill.algebra.unfolding import around, column_index, columns, fold, smallest_index_type, unfold
 from tests.strategies import ORDERS, generators, modes, shapes
 
 INT32_MAX = np.iinfo(np.int32).max

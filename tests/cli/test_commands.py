@@ -146,7 +146,7 @@ class TestComplete:
         assert 1.5 < np.load(tmp_path / "b.npy")[2, 2] < 4
 
     def test_an_interrupt_keeps_the_best_so_far(self, files, tmp_path, monkeypatch, capsys):
-        from tensorfill.progress import Display
+        from tensorfill._support.progress import Display
 
         def interrupt(self, record):
             raise KeyboardInterrupt
@@ -430,10 +430,10 @@ def test_help_reads_well_at_80_columns(name, monkeypatch, capsys):
 
 
 def test_the_options_name_what_the_library_has():
+    from tensorfill.choosing.corrupt import is_robust
     from tensorfill.cli import options
     from tensorfill.losses import LOSSES
     from tensorfill.penalties import PENALTIES
-    from tensorfill.rejection import is_robust
 
     assert set(options.PENALTIES) == set(PENALTIES)
     assert all(name in LOSSES or is_robust(name) for name in options.LOSSES)
@@ -453,13 +453,13 @@ def test_a_reader_that_has_had_enough_is_no_error(files, tmp_path):
 def test_a_live_display_on_a_terminal(monkeypatch):
     from rich.console import Console
 
-    import tensorfill.progress
+    import tensorfill._support.progress
     from tensorfill.methods.base import Record
 
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, color_system=None)
-    monkeypatch.setattr(tensorfill.progress, "Console", lambda **options: console)
-    with tensorfill.progress.Display(True) as display:
+    monkeypatch.setattr(tensorfill._support.progress, "Console", lambda **options: console)
+    with tensorfill._support.progress.Display(True) as display:
         display.begin("choosing lambda", None)
         display.tried(3, 0.25)
         display.begin("fitting all entries", 500)

@@ -14,8 +14,8 @@ from tensorfill.algebra.unfolding import unfold
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.nort import default_modes, per_mode
+from tensorfill.methods.problem import Problem
 from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Nuclear
-from tensorfill.problem import Problem
 
 PENALTIES = [Nuclear(), CappedL1(0.8), LSP(0.5), TNN(2), SCAD(3.0), MCP(1.5)]
 

@@ -7,12 +7,12 @@ import pytest
 
 from tensorfill import Nort, Observations, Status
 from tensorfill.algebra.unfolding import unfold
+from tensorfill.choosing.corrupt import rough_fit
 from tensorfill.losses import Square
-from tensorfill.methods.smoothing import SmoothedNort
+from tensorfill.losses.robust import EFFICIENT, ROBUST, Robust, Tangent, make_robust, outliers, without_outliers
+from tensorfill.methods.nort.smoothing import SmoothedNort
+from tensorfill.methods.problem import Problem
 from tensorfill.penalties import LSP, MCP, SCAD, CappedL1, Nuclear
-from tensorfill.problem import Problem
-from tensorfill.rejection import rough_fit
-from tensorfill.robust import EFFICIENT, ROBUST, Robust, Tangent, make_robust, outliers, without_outliers
 from tests.naming import named
 
 from ..refusal import refuses

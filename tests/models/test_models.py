@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
 from tensorfill.models import MODELS, Centred, Dense, FoldedLowRank, Tucker
-from tensorfill.offsets import Additive
+from tensorfill.models.additive import Additive
 from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
 

@@ -15,7 +15,7 @@ from tensorfill import Observations, plots
 from tensorfill.labels import Labelled, Labels
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Centred, Dense, FoldedLowRank, Tucker
-from tensorfill.offsets import Additive
+from tensorfill.models.additive import Additive
 from tensorfill.plots.drawing import MISSING_GREY, words
 from tensorfill.plots.views import colour_mode, spread
 from tests import examples

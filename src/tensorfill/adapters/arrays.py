@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._checks import real_array
+from .._support.checks import real_array
 from ..labels import Labelled, Labels
 from ..observations import Observations
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._optional import need
-from .._types import Booleans, Floats, Integers
+from .._support.optional import need
+from .._support.types import Booleans, Floats, Integers
 from .kinds import is_a
 from .tables import TableLibrary
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._checks import choice
+from .._support.checks import choice
 from ..labels import Labelled, Labels
 from . import arrays, libraries, sparse_arrays, xarrays
 from .kinds import MISSING

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from .._types import Floats
+from .._support.types import Floats
 from ..labels import Labels
 
 

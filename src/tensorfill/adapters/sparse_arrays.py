@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import real_array
-from .._types import Floats, Integers
+from .._support.checks import real_array
+from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from .kinds import is_a

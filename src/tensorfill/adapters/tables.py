@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Booleans, Floats, Integers
-from ..algebra.ordering import labels_of
+from .._support.ordering import labels_of
+from .._support.types import Booleans, Floats, Integers
 from ..labels import Labelled, Labels, shown
 from ..observations import Observations
 from .restoring import Restorer

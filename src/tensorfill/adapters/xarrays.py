@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._optional import need
-from .._types import Floats
+from .._support.optional import need
+from .._support.types import Floats
 from ..labels import Labelled, Labels
 from .kinds import is_a
 from .restoring import Restorer

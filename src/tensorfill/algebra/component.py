@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import Floats
+from .._support.types import Floats
 from .unfolding import Shape, columns
 
 

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._types import Floats
-from ..parallel import side_by_side
+from .._support.parallel import side_by_side
+from .._support.types import Floats
 from .component import Component, WeightedComponent, scaled
 from .unfolding import Shape, around, leading_mode
 
 if TYPE_CHECKING:
-    from .kernels import Term
+    from .compiled.kernels import Term
 
 WORTH_SHARING = 2**16
 """Numbers in a factor from which on threads share the inner products of a sum."""
@@ -96,7 +96,7 @@ class SeenFrom:
         if before == 1:
             plain: Floats = self.component.v.reshape(rows, len(panels)) @ panels
             return plain
-        from . import kernels
+        from .compiled import kernels
 
         out = np.zeros((rows, panels.shape[1]), dtype=panels.dtype)
         kernels.sum_up(_writable(self.component.v), panels, before, out)

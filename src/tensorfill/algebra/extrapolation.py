@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._types import Floats
+from .._support.types import Floats
 from .component import Component
 from .svd import whitening_by
 

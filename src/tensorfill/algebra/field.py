@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.fft
 
-from .._types import Booleans, Floats
+from .._support.types import Booleans, Floats
 
 POWER = 1.5
 """Of the powers 1, 1.5 and 2, the middle one was best or within 3% of the best on four photographs with 5% to 50% of

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .._types import Floats
-from ..parallel import side_by_side
+from .._support.parallel import side_by_side
+from .._support.types import Floats
 from .component import Component, WeightedComponent
 from .crossmode import SeenFrom
 from .pattern import Share, SparsePattern
 from .unfolding import around, columns, unfold
 
 if TYPE_CHECKING:
-    from .kernels import Term
+    from .compiled.kernels import Term
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class SparsePlusLowRank:
 
     def left(self, a: Floats) -> Floats:
         """Return the transposed matrix times `a`, in an array that holds it until the next call."""
-        from . import kernels
+        from .compiled import kernels
 
         seen, a = self._seen, np.ascontiguousarray(a, dtype=self.values.dtype)
         panels = self._run([partial(part.contract, a) for part in seen])
@@ -56,7 +56,7 @@ class SparsePlusLowRank:
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
-        from . import kernels
+        from .compiled import kernels
 
         seen, b = self._seen, np.ascontiguousarray(b, dtype=self.values.dtype)
         # Panels to which different pieces add are made for every thread.

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .._types import Floats, Integers
-from ..parallel import side_by_side, thread_count
+from .._support.parallel import side_by_side, thread_count
+from .._support.types import Floats, Integers
 from .component import Component, WeightedComponent, scaled
 from .unfolding import Shape, column_index, columns, leading_mode
 
@@ -122,7 +122,7 @@ class SparsePattern:
         return out
 
     def _add_component(self, part: Component, u: Floats, out: Floats) -> None:
-        from . import kernels
+        from .compiled import kernels
 
         given = self.rows[part.mode], self.cols[part.mode], u, part.v
         side_by_side([partial(kernels.add_entries, *given, share.runs, out) for share in self.shares[part.mode]])

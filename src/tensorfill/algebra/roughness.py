@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from .._types import Floats
+from .._support.types import Floats
 from .component import Component, WeightedComponent
 from .unfolding import Shape, around
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
-from .._types import Floats
-from ..parallel import in_rounds, side_by_side
+from .._support.parallel import in_rounds, side_by_side
+from .._support.types import Floats
 from .component import Component, WeightedComponent
 from .crossmode import inner_product_of_sums, square_of_sum
 from .extrapolation import extrapolated

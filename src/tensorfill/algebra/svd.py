@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg
 
-from .._types import Floats
+from .._support.types import Floats
 
 
 class Unfolding(Protocol):

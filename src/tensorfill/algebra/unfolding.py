@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Integers
+from .._support.types import Integers
 
 Shape = tuple[int, ...]
 

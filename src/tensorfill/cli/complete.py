@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._types import Floats
+from .._support.types import Floats
 from .command import Command
 from .options import (
     add_answering,

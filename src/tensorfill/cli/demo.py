@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .._checks import generator, real_number, whole_number
-from .._types import Booleans, Floats
+from .._support.checks import generator, real_number, whole_number
+from .._support.types import Booleans, Floats
 from .command import Command
 from .talk import numbers
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import real_number
+from .._support.checks import real_number
 from .command import Command
 from .complete import described, facts_of_choice
 from .options import (
@@ -26,7 +26,7 @@ from .options import (
 from .talk import share, show_facts, show_json, sizes
 
 if TYPE_CHECKING:
-    from .._types import Floats, Integers
+    from .._support.types import Floats, Integers
     from ..fit import Fit
     from ..labels import Labelled, Labels
 
@@ -68,7 +68,7 @@ def _model(given: argparse.Namespace, interval: float | None) -> int:
     """Compare a model with entries of a file."""
     if given.test is None:
         raise ValueError(f"{given.input} is a model, so --test FILE must say which entries to compare it with.")
-    from ..io.npz import load
+    from ..io.fits import load
 
     fit = load(given.input)
     test = read_given(given, given.test)
@@ -85,8 +85,8 @@ def _data(given: argparse.Namespace, interval: float | None) -> int:
     fraction = real_number(given.holdout, "--holdout", above=0, below=1)
     data = read_given(given, given.input)
 
+    from ..choosing.holdout import make_holdout
     from ..completion import complete
-    from ..holdout import make_holdout
     from ..labels import Labelled
     from ..methods.base import Status
 

@@ -28,7 +28,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     if is_model(given.file):
-        from ..io.npz import load
+        from ..io.fits import load
 
         fit = load(given.file)
         if given.json:
@@ -57,7 +57,7 @@ def _read(given: argparse.Namespace) -> tuple[Labelled, int]:
 
 
 def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:
-    from ..holdout import make_holdout
+    from ..choosing.holdout import make_holdout
 
     seen = data.observations
     values = seen.values

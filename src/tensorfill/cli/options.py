@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._checks import real_number, whole_number
+from .._support.checks import real_number, whole_number
 
 if TYPE_CHECKING:
     from ..labels import Labelled

@@ -14,7 +14,7 @@ from .options import add_reading, check_output, is_model, read_given
 from .talk import show_facts
 
 if TYPE_CHECKING:
-    from .._types import Floats
+    from .._support.types import Floats
     from ..fit import Fit
     from ..labels import Labelled
     from ..observations import Observations
@@ -60,7 +60,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _draw_model(given: argparse.Namespace) -> str:
-    from ..io.npz import load
+    from ..io.fits import load
     from ..plots import path
 
     fit = load(given.file)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import listed
-from .._optional import need
+from .._support.checks import listed
+from .._support.optional import need
 from .command import Command
 from .options import add_interval, check_output, checked_interval
 from .talk import say
 
 if TYPE_CHECKING:
-    from .._types import Integers
+    from .._support.types import Integers
     from ..fit import Fit
     from ..labels import Labels
 
@@ -49,7 +49,7 @@ def _run(given: argparse.Namespace) -> int:
         raise ValueError(f"--output must end in .csv, .tsv or .parquet, but {str(given.output)!r} was given.")
     need("pandas", "files")
 
-    from ..io.npz import load
+    from ..io.fits import load
 
     fit = load(given.model)
     asked = _asked(given.coords, fit, given.base)

@@ -28,7 +28,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     settings = fitting(given)
     check_output(given.output)
-    from .._optional import need
+    from .._support.optional import need
     from ..plots import drawing_class
 
     # What would stop the work at its end is found out first.
@@ -51,7 +51,7 @@ def _run(given: argparse.Namespace) -> int:
 
 def _loaded(given: argparse.Namespace) -> Fit:
     """Return a model, with its data where that is given."""
-    from ..io.npz import load
+    from ..io.fits import load
 
     fit = load(given.file)
     if given.data is None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._checks import choice, whole_number
-from .._types import Floats
+from .._support.checks import choice, whole_number
+from .._support.types import Floats
 
 PICTURES = {
     "astronaut": "astronaut.png",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import choice, real_number, whole_number
-from .._types import Floats, Integers
+from .._support.checks import choice, real_number, whole_number
+from .._support.types import Floats, Integers
 from ..metrics import accuracy_limit
 from ..observations import Observations
 

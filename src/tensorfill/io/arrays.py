@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import choice
+from .._support.checks import choice
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from .atomic import written_beside

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import choice
-from .._types import Booleans, Floats, Integers
+from .._support.checks import choice
+from .._support.types import Booleans, Floats, Integers
 from ..labels import Labelled, Labels
 from ..models.base import DENSE_LIMIT
 from ..observations import Observations

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import choice, listed
+from .._support.checks import choice, listed
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from . import arrays, frostt, matlab, movies, netcdf, pictures, tables, triples

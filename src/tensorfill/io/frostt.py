@@ -12,9 +12,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from .._checks import choice, tensor_shape, whole_number
-from .._types import Floats, Integers
-from ..algebra.ordering import labels_of
+from .._support.checks import choice, tensor_shape, whole_number
+from .._support.ordering import labels_of
+from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from .atomic import written_beside

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import real_number
-from .._optional import need
+from .._support.checks import real_number
+from .._support.optional import need
 from ..labels import Labelled, Labels
 from .atomic import written_beside
 from .common import Content, Mask, dense_labelled, read_as

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .._optional import need
+from .._support.optional import need
 from ..labels import Labelled
 from .atomic import named_beside
 from .common import Content, chosen_array, read_as

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import choice
-from .._optional import need
-from .._types import Floats
+from .._support.checks import choice
+from .._support.optional import need
+from .._support.types import Floats
 from ..labels import Labelled, Labels
 from .atomic import written_beside
 from .common import Content, Mask, dense_labelled, read_as

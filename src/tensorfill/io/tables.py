@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._optional import need
-from .._types import Integers
+from .._support.optional import need
+from .._support.types import Integers
 from ..labels import Labelled
 from .atomic import written_beside
 from .common import Content, read_as

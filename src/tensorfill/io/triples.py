@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .._types import Integers
+from .._support.types import Integers
 
 if TYPE_CHECKING:
     from ..labels import Labelled
@@ -173,7 +173,7 @@ def read(path: Path, *, missing: str | None = None) -> Labelled:
         ``"absent"``, the default and the only one: what is not listed is not known.
     """
     # Facts are read by the package itself too, which does not need any of this.
-    from .._checks import choice
+    from .._support.checks import choice
     from ..labels import Labelled, Labels
     from ..observations import Observations
 

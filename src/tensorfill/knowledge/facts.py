@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import coordinates, plain_array, tensor_shape
-from .._types import Booleans, Integers
+from .._support.checks import coordinates, plain_array, tensor_shape
+from .._support.types import Booleans, Integers
 from .triples import Triples, one_numbering
 
 Facts = Triples | Mapping[str, Triples] | Iterable[Triples] | ArrayLike

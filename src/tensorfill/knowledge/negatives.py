@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._checks import generator, in_words, listed, whole_number
-from .._types import Integers
-from ..algebra.ordering import labels_of
+from .._support.checks import generator, in_words, listed, whole_number
+from .._support.ordering import labels_of
+from .._support.types import Integers
 from ..observations import Observations
 from .facts import Facts, Rows, coords_of, gathered, shape_of
 from .triples import MODES, Triples

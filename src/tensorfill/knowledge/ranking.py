@@ -9,8 +9,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import in_words, whole_number
-from .._types import Floats, Integers
+from .._support.checks import in_words, whole_number
+from .._support.types import Floats, Integers
 from .facts import Facts, Rows, coords_of, gathered, shape_of
 
 BATCH = 2**18

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import whole_number
-from .._types import Floats, Integers
+from .._support.checks import whole_number
+from .._support.types import Floats, Integers
 from .facts import Facts, coords_of, gathered, shape_of
 from .ranking import Scorer, scores_of
 from .triples import MODES, Triples

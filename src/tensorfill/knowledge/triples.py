@@ -12,8 +12,8 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import coordinates, plain_array, whole_number
-from .._types import Booleans, Integers
+from .._support.checks import coordinates, plain_array, whole_number
+from .._support.types import Booleans, Integers
 from ..io.triples import SPLITS, read_file, read_parts
 
 MODES = ("head", "tail", "relation")

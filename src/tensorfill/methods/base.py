@@ -11,13 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from .._checks import real_number, whole_number
+from .._support.checks import real_number, whole_number
+from .._support.parallel import blas_threads
+from .._support.records import Records
 from ..losses import error
 from ..models.base import Model
 from ..observations import Observations
-from ..parallel import blas_threads
-from ..problem import Problem
-from ..records import Records
+from .problem import Problem
 
 
 class Status(Enum):

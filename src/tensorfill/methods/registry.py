@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._checks import choice
+from .._support.checks import choice
 from .base import Method
 from .nort import Nort
 

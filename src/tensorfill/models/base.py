@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import coordinates, dense_size, mode_number
-from .._types import Floats, Integers
+from .._support.checks import coordinates, dense_size, mode_number
+from .._support.types import Floats, Integers
 
 DENSE_LIMIT = 2**30
 """Bytes above which a dense array is made only when the caller says so."""

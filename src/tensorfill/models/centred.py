@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats, Integers
-from ..offsets import Additive
+from .._support.types import Floats, Integers
+from .additive import Additive
 from .base import Model
 from .dense import Dense
 

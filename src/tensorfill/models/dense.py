@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import real_array
-from .._types import Floats, Integers
+from .._support.checks import real_array
+from .._support.types import Floats, Integers
 from .base import Model
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats, Integers
+from .._support.types import Floats, Integers
 from ..algebra.component import Component, WeightedComponent
 from ..algebra.crossmode import inner_product_of_sums
 from ..algebra.operators import add_dense

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Floats, Integers
+from .._support.types import Floats, Integers
 from ..algebra.component import WeightedComponent
 from .base import Model
 from .folded import CHUNK, FoldedLowRank

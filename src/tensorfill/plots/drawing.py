@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._types import Integers
+from .._support.types import Integers
 from ..io.atomic import written_beside
 from ..labels import Labels
 

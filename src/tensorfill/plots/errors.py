@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._types import Floats
+from .._support.types import Floats
 from .drawing import ABOVE, COLOURS, drawing_class, given_panels, light_grid, save, words
 from .views import predicts_probabilities, predicts_scores, seen_values
 

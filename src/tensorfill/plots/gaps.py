@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._types import Floats, Integers
+from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from .drawing import (

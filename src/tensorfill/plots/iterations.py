@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import choice
-from .._types import Floats
+from .._support.checks import choice
+from .._support.types import Floats
 from .drawing import ABOVE, COLOURS, light_grid, logarithmic, name_of, one_panel, plain_numbers, save
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import real_array
-from .._types import Floats
+from .._support.checks import real_array
+from .._support.types import Floats
 from .drawing import COLOUR_MAP, light_grid, one_panel, save, words
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import real_array
-from .._types import Floats
+from .._support.checks import real_array
+from .._support.types import Floats
 from .drawing import MISSING_GREY, drawing_class, save
 
 if TYPE_CHECKING:

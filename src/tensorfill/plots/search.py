@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._types import Floats
+from .._support.types import Floats
 from .drawing import COLOURS, MARKERS, OUTSIDE, drawing_class, plain_numbers, save
 
 if TYPE_CHECKING:

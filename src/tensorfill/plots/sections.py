@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import Floats
+from .._support.types import Floats
 from .drawing import COLOUR_MAP, MISSING_COLOUR, MISSING_GREY, drawing_class, given_panels, name_indices, save, words
 from .views import (
     View,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._types import Floats
+from .._support.types import Floats
 from .drawing import ABOVE, COLOURS, MARKERS, light_grid, logarithmic, name_of, one_panel, plain_numbers, save
 
 if TYPE_CHECKING:

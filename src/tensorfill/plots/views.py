@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import mode_number, whole_number
-from .._types import Floats, Integers
+from .._support.checks import mode_number, whole_number
+from .._support.types import Floats, Integers
 from ..labels import Labels
 from ..observations import Observations
 from .drawing import label_of, name_of, words

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..losses import LOSSES
-from ..methods.nort import STEP_MARGIN, default_modes
+from ..methods.nort.method import STEP_MARGIN, default_modes
 from ..penalties import PENALTIES
 
 if TYPE_CHECKING:

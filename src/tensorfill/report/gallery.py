@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._optional import need
-from .._types import Floats, Integers
+from .._support.optional import need
+from .._support.types import Floats, Integers
 from ..plots.drawing import COLOUR_MAP, MISSING_COLOUR, MISSING_GREY, label_of
 from ..plots.sections import colour_range
 from ..plots.views import View, blocks, colour_mode, full_light, make_view, spread, telling_index

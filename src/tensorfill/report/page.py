@@ -9,7 +9,7 @@ from importlib import resources
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from .._optional import need
+from .._support.optional import need
 from .._version import __version__
 from ..io.atomic import written_beside
 from ..plots.drawing import drawing_class

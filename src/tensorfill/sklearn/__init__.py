@@ -3,7 +3,7 @@
 They need scikit-learn: ``pip install "tensorfill[sklearn]"``.
 """
 
-from .._optional import need
+from .._support.optional import need
 
 need("sklearn", "sklearn")
 

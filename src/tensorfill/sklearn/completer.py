@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import Floats
+from .._support.types import Floats
 from ..completion import complete
 from ..fit import Fit
 from ..losses import Loss
+from ..losses.robust import Robust
 from ..methods.base import Method
 from ..observations import Observations
 from ..penalties import Penalty
-from ..robust import Robust
 
 
 class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -13,8 +13,8 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
-from .._checks import listed
-from .._types import Floats
+from .._support.checks import listed
+from .._support.types import Floats
 from ..penalties import Penalty
 from .learning import learn
 from .projection import Projection

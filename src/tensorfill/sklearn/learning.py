@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Booleans, Floats
+from .._support.types import Booleans, Floats
+from ..choosing.holdout import FEWEST_TO_CHOOSE
 from ..completion import complete
 from ..fit import Fit
-from ..holdout import FEWEST_TO_CHOOSE
 from ..models import FoldedLowRank
 from ..observations import Observations
 from ..penalties import Penalty

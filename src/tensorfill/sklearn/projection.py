@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Booleans, Floats
+from .._support.types import Booleans, Floats
 from ..models import FoldedLowRank
 
 BUDGET = 2**21

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._checks import mode_number
-from ._types import Floats
-from .algebra.component import Component
-from .algebra.field import smooth_field
+from .._support.checks import mode_number
+from .._support.types import Floats
+from ..algebra.component import Component
+from ..algebra.field import smooth_field
+from ..models import Dense, FoldedLowRank, Model
+from ..observations import Observations
 from .holdout import Split
-from .models import Dense, FoldedLowRank, Model
-from .observations import Observations
 
 LARGEST = 2**24
 """Smoothness is considered for tensors of up to so many entries; a smooth field is stored entry by entry."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._types import Booleans, Floats, Integers
+from .types import Booleans, Floats, Integers
 
 
 def whole_number(value: Any, name: str, *, at_least: int = 0) -> int:

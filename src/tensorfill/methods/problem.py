@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ._types import Floats
-from .algebra.roughness import Roughness
-from .algebra.storage import DenseStorage, SparseStorage, Storage
-from .losses import Loss
-from .observations import Observations
+from .._support.types import Floats
+from ..algebra.roughness import Roughness
+from ..algebra.storage import DenseStorage, SparseStorage, Storage
+from ..losses import Loss
+from ..observations import Observations
 
 PIECE = 2**15
 """Entries whose losses are added up at a time, so that what a loss makes on the way stays in the cache."""

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import choice, listed, real_number
-from ._types import Booleans, Floats, Integers
-from .models.base import Model
-from .observations import Observations
-from .penalties import LSP, MCP, SCAD, CappedL1, Elementwise, Nuclear, cut, weight_for_cut
+from .._support.checks import choice, listed, real_number
+from .._support.types import Booleans, Floats, Integers
+from ..models.base import Model
+from ..observations import Observations
+from ..penalties import LSP, MCP, SCAD, CappedL1, Elementwise, Nuclear, cut, weight_for_cut
 
 __all__ = [
     "ROBUST",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .._checks import choice
+from ..._support.checks import choice
 
 
 class Momentum(Protocol):

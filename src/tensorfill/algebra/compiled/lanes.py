@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-from .svd import REGISTER_BITS
+from ..svd import REGISTER_BITS
 
 
 class Lanes(types.Type):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .penalties import LSP, MCP, SCAD, TNN, CappedL1, Penalty, make_penalty
+from .elementwise import LSP, MCP, SCAD, TNN, CappedL1, Penalty, make_penalty
 
 SCAD_THETA = 3.7
 """The value that the inventors of SCAD recommend."""

@@ -6,8 +6,8 @@ import math
 import os
 from collections.abc import Sequence
 
-from ..algebra.unfolding import columns
-from ..observations import Observations
+from ...algebra.unfolding import columns
+from ...observations import Observations
 
 ALWAYS_DENSE_SIZE = 2**16
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import real_number
-from .._types import Floats
-from ..losses import Loss, Square
-from ..models import Model
+from ..._support.checks import real_number
+from ..._support.types import Floats
+from ...losses import Loss, Square
+from ...losses.robust import Robust, SmoothedRobust, Tangent, noise_scale, reach
+from ...models import Model
+from ..base import Progress, Solver
 from ..problem import Problem
-from ..robust import Robust, SmoothedRobust, Tangent, noise_scale, reach
-from .base import Progress, Solver
-from .nort import Nort, NortSolver
+from .method import Nort, NortSolver
 from .proximal_average import ProximalAverage
 
 WIDEST = 3.0
@@ -72,8 +72,8 @@ class Stage:
 class SmoothedNort(Nort):
     """Algorithm 3 of the paper: NORT with the kink of the loss rounded off within a distance that shrinks.
 
-    The loss of the problem is a `tensorfill.robust.Robust`. That of a stage is `tensorfill.robust.SmoothedRobust` with
-    delta, and tau follows its curvature, kappa_0 / delta. The first delta is set by the residuals of the starting
+    The loss of the problem is a `tensorfill.losses.robust.Robust`. That of a stage is `SmoothedRobust` with delta,
+    and tau follows its curvature, kappa_0 / delta. The first delta is set by the residuals of the starting
     point, which takes the place of the paper's data between 0 and 1; each further one is `shrink` times the last, or
     less where the residuals are far smaller. While delta is above the theta of kappa, the loss is kappa_0 |x - o|, the
     tangent of kappa, smoothed: kappa itself would not pull at most of the entries yet.
@@ -87,8 +87,8 @@ class SmoothedNort(Nort):
     shrink
         How much of delta is left in the next stage: delta_0 in the paper; between 0 and 1.
     floor
-        The last delta, as a share of the size of the residuals (see `tensorfill.robust.noise_scale`). With 1.345 the
-        answer is that of the noise beside the outliers, in fewer iterations.
+        The last delta, as a share of the size of the residuals (see `noise_scale`). With 1.345 the answer
+        is that of the noise beside the outliers, in fewer iterations.
     stage_tol
         A stage ends when F_tau changed, relative to its value, by less than this in an iteration; the last goes on
         until `tol`.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import in_words
-from .._types import Booleans, Floats, Integers
+from .checks import in_words
+from .types import Booleans, Floats, Integers
 
 TOO_FAR = 2**63
 """The first number that int64 cannot hold."""

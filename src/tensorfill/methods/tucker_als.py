@@ -27,13 +27,13 @@ from functools import partial
 
 import numpy as np
 
-from ._checks import real_number, whole_number
-from ._types import Floats, Integers
-from .algebra.unfolding import smallest_index_type
-from .losses import Square
-from .models import FoldedLowRank, Tucker
-from .observations import Observations
-from .parallel import blas_threads, side_by_side, thread_count
+from .._support.checks import real_number, whole_number
+from .._support.parallel import blas_threads, side_by_side, thread_count
+from .._support.types import Floats, Integers
+from ..algebra.unfolding import smallest_index_type
+from ..losses import Square
+from ..models import FoldedLowRank, Tucker
+from ..observations import Observations
 from .problem import Problem
 
 RIDGE = 1e-8
@@ -159,7 +159,7 @@ class LeastSquares:
 
         The features x_p are ``kron(A_1[i_1], A_2[i_2], ..)``.
         """
-        from .algebra import tucker_kernels
+        from ..algebra.compiled import tucker as tucker_kernels
 
         flat, starts, ranks = _flattened(self._factors)
         pairs = ranks * (ranks + 1) // 2
@@ -186,7 +186,7 @@ class LeastSquares:
         The features w_p are the core contracted with the rows of the other factors. The factor is made orthonormal
         again, by a change of basis that the core undoes.
         """
-        from .algebra import tucker_kernels
+        from ..algebra.compiled import tucker as tucker_kernels
 
         factor = self._factors[place]
         size, rank = factor.shape

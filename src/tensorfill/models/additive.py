@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._checks import coordinates, real_array, real_number, whole_number
-from ._types import Floats, Integers
-from .observations import Observations
+from .._support.checks import coordinates, real_array, real_number, whole_number
+from .._support.types import Floats, Integers
+from ..observations import Observations
 
 __all__ = ["Additive", "fit_additive"]
 

@@ -19,13 +19,13 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from ._checks import mode_number
-from ._types import Booleans, Floats, Integers
-from .algebra.roughness import Roughness, explicit, resolvent
-from .graphs import KernelGraph, check_laplacian, largest_eigenvalue
-from .models import Model
-from .observations import Observations
-from .offsets import Additive, fit_additive
+from .._support.checks import mode_number
+from .._support.types import Booleans, Floats, Integers
+from ..algebra.roughness import Roughness, explicit, resolvent
+from ..models import Model
+from ..models.additive import Additive, fit_additive
+from ..observations import Observations
+from .build import KernelGraph, check_laplacian, largest_eigenvalue
 
 Graph: TypeAlias = Any
 """A Laplacian, as a `scipy.sparse.csr_array`."""

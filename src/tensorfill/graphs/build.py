@@ -24,8 +24,8 @@ from scipy import sparse
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from ._checks import real_array, real_number, sizes, whole_number
-from ._types import Booleans, Floats, Integers
+from .._support.checks import real_array, real_number, sizes, whole_number
+from .._support.types import Booleans, Floats, Integers
 
 __all__ = [
     "EARTH_RADIUS_KM",

@@ -20,8 +20,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ._checks import choice, listed, real_number, whole_number
-from ._types import Floats
+from .._support.checks import choice, listed, real_number, whole_number
+from .._support.types import Floats
 
 __all__ = [
     "LSP",

@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from .methods.base import Record
+from ..methods.base import Record
 
 SECONDS_BETWEEN_LINES = 10.0
 """Where there is no terminal, a line about a stage under way comes this often."""

@@ -9,24 +9,24 @@ from functools import cached_property
 
 import numpy as np
 
-from ._types import Floats
-from .chooser import Chooser, Stopped, Trial, are_better
-from .continuation import approach
-from .families import Family
+from .._support.progress import Display
+from .._support.types import Floats
+from ..graphs.reduction import Reduced
+from ..losses import Huber, Square
+from ..methods.base import Callback, Method, Record, Result, Status
+from ..methods.nort import Nort
+from ..methods.nort.continuation import approach
+from ..methods.problem import Problem
+from ..methods.tucker_als import can_refine
+from ..methods.tucker_als import refine as polish
+from ..models import Centred, FoldedLowRank, Model
+from ..models.additive import Additive, fit_additive
+from ..observations import Observations
+from ..penalties.family import Family
+from ..selection import Path
 from .holdout import Split
-from .laplacians import Reduced
-from .losses import Huber, Square
-from .methods.base import Callback, Method, Record, Result, Status
-from .methods.nort import Nort
-from .models import Centred, FoldedLowRank, Model
-from .observations import Observations
-from .offsets import Additive, fit_additive
-from .problem import Problem
-from .progress import Display
-from .refinement import can_refine
-from .refinement import refine as polish
-from .selection import Path
-from .smoothness import Smoothed, Smoothing, choose_smoothing, loss_alone, losses_of, smooth_modes
+from .smooth_field import Smoothed, Smoothing, choose_smoothing, loss_alone, losses_of, smooth_modes
+from .trials import Chooser, Stopped, Trial, are_better
 
 REFINE_SWEEPS = 4
 """Sweeps of alternating least squares in a polish."""

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from .chooser import PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SPARE_RANK, largest_cut
-from .methods.base import Callback, Result, Status
-from .methods.nort import Nort
-from .penalties import cut, weight_for_cut
-from .problem import Problem
+from ...choosing.trials import PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SPARE_RANK, largest_cut
+from ...penalties import cut, weight_for_cut
+from ..base import Callback, Result, Status
+from ..problem import Problem
+from .method import Nort
 
 
 def approach(settings: Nort, problem: Problem, rng: np.random.Generator, callback: Callback | None) -> Result | None:

@@ -5,7 +5,7 @@ prediction, and a bound of the second derivative, from which the step size 1 / t
 object with these three (see `Loss`); `tensorfill.diagnostics.check_loss` tells whether they agree.
 
 The prediction of `Logistic` and `Poisson` is a score, any real number; their `mean` turns it into a probability
-or a rate. Losses for data with outliers are in `tensorfill.robust`.
+or a rate. Losses for data with outliers are in `tensorfill.losses.robust`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import expit, xlogy
 
-from ._checks import choice, listed, real_number
-from ._types import Booleans, Floats
+from .._support.checks import choice, listed, real_number
+from .._support.types import Booleans, Floats
 
 __all__ = ["LOSSES", "Huber", "Logistic", "Loss", "Poisson", "Square", "error", "make_loss", "prepare"]
 

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._checks import generator
-from ._types import Booleans, Floats
-from .chooser import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, PATIENCE, RATIO, SPARE_RANK, largest_cut
-from .families import SCAD_THETA
-from .losses import Square
-from .methods.base import Callback, Status
-from .methods.nort import STEP_MARGIN, Nort
-from .models import Model
-from .observations import Observations
-from .penalties import LSP, SCAD, Nuclear
-from .problem import Problem
-from .robust import EFFICIENT, ROBUST, Robust, largest_noise, make_robust, noise_scale
+from .._support.checks import generator
+from .._support.types import Booleans, Floats
+from ..losses import Square
+from ..losses.robust import EFFICIENT, ROBUST, Robust, largest_noise, make_robust, noise_scale
+from ..methods.base import Callback, Status
+from ..methods.nort import Nort
+from ..methods.nort.method import STEP_MARGIN
+from ..methods.problem import Problem
+from ..models import Model
+from ..observations import Observations
+from ..penalties import LSP, SCAD, Nuclear
+from ..penalties.family import SCAD_THETA
+from .trials import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, PATIENCE, RATIO, SPARE_RANK, largest_cut
 
 LEAST_GAIN = 0.02
 """A fit with less regularisation is the better one only if the noise beside it is less by this share."""
@@ -62,8 +63,8 @@ def rough_fit(
 
     A tenth of the entries is held out, and the others are fitted with less and less regularisation, each time from the
     last answer and with the envelope of the absolute difference that is cut at 1.345 times the noise known so far. The
-    noise is that of the residuals of the held-out entries (see `tensorfill.robust.noise_scale`), which falls until the
-    fit follows the noise; the least is returned, with the model that has it.
+    noise is that of the residuals of the held-out entries (see `tensorfill.losses.robust.noise_scale`), which falls
+    until the fit follows the noise; the least is returned, with the model that has it.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def _differences(observations: Observations, model: Model) -> Floats:
 
 
 def is_robust(loss: object) -> bool:
-    """Tell whether a loss is one for data with outliers: a name of `tensorfill.robust.ROBUST`, or a `Robust`."""
+    """Tell whether a loss is one for data with outliers: a name of `tensorfill.losses.robust.ROBUST`, or a `Robust`."""
     return isinstance(loss, Robust) or (isinstance(loss, str) and loss in ROBUST)
 
 

@@ -27,18 +27,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._checks import choice, mode_number, real_number, whole_number
-from .._types import Floats
-from ..algebra.component import Component
-from ..algebra.operators import DenseUnfolding
-from ..algebra.storage import Point, Storage
-from ..algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd, whole_registers
-from ..algebra.unfolding import columns
-from ..models import FoldedLowRank, Model
-from ..observations import Observations
-from ..penalties import LSP, Penalty
+from ..._support.checks import choice, mode_number, real_number, whole_number
+from ..._support.types import Floats
+from ...algebra.component import Component
+from ...algebra.operators import DenseUnfolding
+from ...algebra.storage import Point, Storage
+from ...algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd, whole_registers
+from ...algebra.unfolding import columns
+from ...models import FoldedLowRank, Model
+from ...observations import Observations
+from ...penalties import LSP, Penalty
+from ..base import Method, Progress, Solver
 from ..problem import Problem
-from .base import Method, Progress, Solver
 from .memory import check_factors_fit, dense_is_faster
 from .momentum import make_momentum
 from .proximal_average import ProximalAverage

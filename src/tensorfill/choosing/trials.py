@@ -18,18 +18,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ._types import Floats
-from .algebra.component import Component
-from .algebra.svd import subspace_svd
-from .families import Family
+from .._support.parallel import side_by_side
+from .._support.types import Floats
+from ..algebra.component import Component
+from ..algebra.svd import subspace_svd
+from ..methods.base import Callback, Result, Status
+from ..methods.nort import Nort
+from ..methods.problem import Problem
+from ..models import Model
+from ..penalties import weight_for_cut
+from ..penalties.family import Family
+from ..selection import PathPoint
 from .holdout import Split
-from .methods.base import Callback, Result, Status
-from .methods.nort import Nort
-from .models import Model
-from .parallel import side_by_side
-from .penalties import weight_for_cut
-from .problem import Problem
-from .selection import PathPoint
 
 RATIO = 0.75
 """Each cut of a path is this much of the last."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import mode_number, real_number, whole_number
-from ._types import Floats, Integers
-from .laplacians import Graph, Reduced, make_roughness, reduce
-from .losses import Loss
-from .models import Model
-from .observations import Observations
-from .problem import Problem
+from .._support.checks import mode_number, real_number, whole_number
+from .._support.types import Floats, Integers
+from ..graphs.reduction import Graph, Reduced, make_roughness, reduce
+from ..losses import Loss
+from ..methods.problem import Problem
+from ..models import Model
+from ..observations import Observations
 
 TOGETHER = 0.5
 """Fibres count as seen or missing whole from this point between chance (0) and always (1)."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import Floats
-from ..penalties import Penalty
+from ..._support.types import Floats
+from ...penalties import Penalty
 
 
 @dataclass(frozen=True)

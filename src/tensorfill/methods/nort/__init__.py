@@ -1,0 +1,6 @@
+"""NORT and what is only NORT's: its steps, its momentum, its stages for robust losses, and its search."""
+
+from .method import Nort, NortSolver, default_modes
+from .smoothing import SmoothedNort
+
+__all__ = ["Nort", "NortSolver", "SmoothedNort", "default_modes"]
