@@ -1,12 +1,15 @@
 # make demo   fill a picture with holes and show what came of it
 # make test   style, types, doctests and tests
+# make quick  the tests without the slow ones
 # make test-browser  the report in a browser; installs Debian's chromium where it is missing
 # make bench  speed and memory, as ratios within one run
 # make docs   the documentation, with all its code run, in docs/_build/html
 PYTHON ?= python3
 BIN := .venv/bin
+# A process of tests for each core; threads of BLAS would wait busily for one another.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test test-browser bench docs clean
+.PHONY: demo test quick test-browser bench docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -16,7 +19,10 @@ test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(ONE_THREAD) $(BIN)/pytest -n auto --dist worksteal
+
+quick: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 test-browser: .venv/installed-dev,browser
 	(command -v chromium && command -v chromedriver) > /dev/null || \

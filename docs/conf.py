@@ -1,4 +1,4 @@
-"""How the documentation is built; `make docs` builds it."""
+"""Settings of the documentation, which `make docs` builds."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-# A fit of a page is a small one, and several threads that wait for one another would only slow it down.
+# The fits in the pages are small, and more threads would slow them down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import sphinx.util.logging  # noqa: E402
@@ -49,7 +49,7 @@ html_sidebars = {page: [] for page in ["gallery/*", *(page.stem for page in PAGE
 html_theme_options = {
     "logo": {"text": "tensorfill"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "show_prev_next": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "gallery/index": []},
     "footer_start": [],
@@ -88,7 +88,7 @@ warnings.filterwarnings("ignore", message=".*is non-interactive.*")
 
 
 def run_pages(app):
-    """Run the code of every Markdown page; what goes wrong is a warning, and so an error of `make docs`."""
+    """Run the code of every Markdown page; a problem is a warning, and `make docs` treats warnings as errors."""
     logger = sphinx.util.logging.getLogger(__name__)
     for page in PAGES:
         for problem in run(page):
@@ -99,7 +99,7 @@ CONDITIONAL = re.compile(r"<!-- if (\S+) -->\n(.*?)<!-- end -->\n", re.DOTALL)
 
 
 def what_is_there(app, docname, source):
-    """Leave out of a page what is about a file that does not exist."""
+    """Remove the parts of a page that describe a file that does not exist."""
     source[0] = CONDITIONAL.sub(lambda found: found[2] if (HERE / found[1]).exists() else "", source[0])
 
 
@@ -107,10 +107,10 @@ LITERAL = re.compile(r"(``.+?``)")
 
 
 def plain_docstring(app, what, name, obj, options, lines):
-    """Make reStructuredText of a docstring as they are written here.
+    """Turn a docstring of this package into reStructuredText.
 
-    An indented paragraph before the first section is a formula, to be shown letter by letter. A bar elsewhere is that
-    of an absolute value, which reStructuredText would take for the name of a substitution.
+    An indented paragraph before the first section is a formula, and is shown literally. A bar elsewhere marks an
+    absolute value, which reStructuredText would read as the name of a substitution.
     """
     text, lines[:] = list(lines), []
     section = literal = doctest = False
@@ -133,8 +133,8 @@ def plain_docstring(app, what, name, obj, options, lines):
 
 
 def setup(app):
-    """Add the steps of our own."""
+    """Connect the functions above to the build."""
     app.connect("builder-inited", run_pages)
     app.connect("source-read", what_is_there)
-    # Before numpydoc, which sorts docstrings into sections.
+    # This must run before numpydoc, which divides docstrings into sections.
     app.connect("autodoc-process-docstring", plain_docstring, priority=100)

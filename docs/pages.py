@@ -1,8 +1,7 @@
-"""The code in the Markdown pages: every page is run, block after block in one namespace, and printed output is
-compared.
+"""Runs the code of the Markdown pages, block after block in one namespace, and compares what it prints.
 
-A block of Python that is followed by a block of plain text prints that text: the same words, and about the same
-numbers.
+A block of plain text after a block of Python is its expected output: the same words, and about the same numbers.
+``python docs/pages.py`` runs every page; ``python docs/pages.py --write docs/PAGE.md`` updates the output in a page.
 """
 
 import contextlib
@@ -18,8 +17,8 @@ PAGES = sorted(HERE.glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```(?:text)?\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 FAR = 0.1
-"""Another machine may round differently, and so stop an iteration earlier; numbers may differ by this share, or by
-one in their last digit."""
+"""Numbers may differ by this share, or by one in their last digit: another machine may round differently, and so stop
+one iteration earlier."""
 
 ORDER = [
     "pictures.py",
@@ -52,7 +51,7 @@ def blocks(page):
 
 
 def run(page, *, rewrite=False):
-    """Return what went wrong with the code of a page, one sentence each; or write what was printed into it."""
+    """Return the problems with the code of a page, in words, or write what was printed into the page."""
     names = {"__name__": page.stem}
     problems = []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -77,14 +76,14 @@ def run(page, *, rewrite=False):
 
 
 def alike(printed, expected):
-    """Tell whether two texts have the same words and about the same numbers."""
+    """Return whether two texts have the same words and about the same numbers."""
     words = [NUMBER.sub("#", text).split() for text in (printed, expected)]
     pairs = zip(*(NUMBER.findall(text) for text in (printed, expected)), strict=False)
     return words[0] == words[1] and all(_near(*pair) for pair in pairs)
 
 
 def _near(printed, expected):
-    """Tell whether two numbers, as they are written, are about the same."""
+    """Return whether two numbers, given as text, are about the same."""
     decimals = max(len(number.partition("e")[0].partition(".")[2]) for number in (printed, expected))
     last_digit = 10.0**-decimals if decimals else 0.0
     return math.isclose(float(printed), float(expected), rel_tol=FAR, abs_tol=1.01 * last_digit)

@@ -208,10 +208,10 @@ def automatic(holes: Array, hidden: Mask, truth: Array, seed: int, **given: Any)
     return Outcome(
         rmse(fit.predict(np.argwhere(hidden)), truth),
         seconds,
-        f"lam {_listed(fit.lam)}, theta {_number(fit.theta[0])}, modes {fit.settings['modes']}, ranks {fit.ranks}"
-        + ", centred" * fit.settings["centre"],
+        f"lam {_listed(fit.lam)}, theta {_number(fit.theta[0])}, modes {fit.modes}, ranks {fit.ranks}"
+        + ", centred" * fit.recipe.centred,
         tuple(_path_lines(fit)),
-        weights=tuple(zip(fit.settings["modes"], (lam / sum(fit.lam) for lam in fit.lam), strict=True)),
+        weights=tuple(zip(fit.modes, (lam / sum(fit.lam) for lam in fit.lam), strict=True)),
     )
 
 
@@ -222,7 +222,7 @@ def _listed(values: Iterable[float]) -> str:
 def _path_lines(fit: tensorfill.Fit) -> Iterator[str]:
     """Describe each point of the path of a fit, and mark the best."""
     for point in fit.path or ():
-        theta = getattr(point, "theta", None)
+        theta = getattr(point.penalty, "theta", None)
         yield (
             f"{'*' if point is fit.path.best else ' '} cut {point.cut:10.4g}  theta {_number(theta):>8}  "
             f"training {point.training:9.4f}  held out {point.held_out:9.4f}  ranks {point.ranks}  "
@@ -233,7 +233,7 @@ def _path_lines(fit: tensorfill.Fit) -> Iterator[str]:
 def oracle(holes: Array, hidden: Mask, truth: Array, seed: int, weights: Weights | None, grid: Grid) -> Outcome:
     """Return the best fixed lambda and theta by the error on the hidden entries themselves."""
     began = time.perf_counter()
-    default = tuple(tensorfill.complete(holes, lam=1.0, theta=1.0, max_iter=1, rng=seed).settings["modes"])
+    default = tuple(tensorfill.complete(holes, lam=1.0, theta=1.0, max_iter=1, rng=seed).modes)
     coords = np.argwhere(hidden)
     best: tuple[float, str] = (np.inf, "")
     trace: list[str] = []

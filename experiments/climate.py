@@ -6,10 +6,10 @@
 but the last gets exactly these.
 
 Columns
-    graph: `complete(training, validation=..., laplacian={0: graphs.haversine(latlon)})`: the width of the kernel is
+    graph: `complete(training, choose=Choice(validation=...), laplacian={0: graphs.haversine(latlon)})`: the width of the kernel is
     chosen among the training stations, everything else on the stations to choose with.
     kernel as printed: the same with the width 1, the paper's exp(-2 b) with b in radians.
-    no graph: `complete(training, validation=...)`, which can only predict zero there.
+    no graph: `complete(training, choose=Choice(validation=...))`, which can only predict zero there.
     extension alone: the training stations as they are, extended on the graph of the chosen width; no low rank.
     both parts: `complete(training and choosing stations, laplacian=...)`, which holds out stations by itself; it has
     twice the stations, so it is not to be compared with the others, and is what a user would run.
@@ -32,7 +32,8 @@ from threadpoolctl import threadpool_limits
 
 import tensorfill
 from tensorfill import Observations, graphs
-from tensorfill.graphs.reduction import best_width, reduce
+from tensorfill.choosing.kernel_width import best_width
+from tensorfill.graphs.reduction import reduce
 from tensorfill.metrics import rmse
 
 COLUMNS = ("graph", "kernel as printed", "no graph", "extension alone", "both parts")
@@ -70,7 +71,7 @@ def _errors(records: NDArray[np.float64], latlon: NDArray[np.float64], seed: int
     order = np.random.default_rng(seed).permutation(count)
     tenth = round(0.1 * count)
     training, choosing, test = order[:tenth], order[tenth : 2 * tenth], order[2 * tenth :]
-    fitted, given = _only(records, training), _only(records, choosing)
+    fitted, held = _only(records, training), tensorfill.Choice(validation=_only(records, choosing))
     kernel = graphs.haversine(latlon)
 
     def error(predict: Callable[[], NDArray[np.float64]]) -> float:
@@ -78,16 +79,14 @@ def _errors(records: NDArray[np.float64], latlon: NDArray[np.float64], seed: int
 
     began = time.perf_counter()
     found = {
-        "graph": error(
-            lambda: tensorfill.complete(fitted, validation=given, laplacian={0: kernel}, rng=seed).to_dense()
-        )
+        "graph": error(lambda: tensorfill.complete(fitted, choose=held, laplacian={0: kernel}, rng=seed).to_dense())
     }
     seconds = time.perf_counter() - began
     printed = graphs.haversine(latlon, width=1.0)
     found["kernel as printed"] = error(
-        lambda: tensorfill.complete(fitted, validation=given, laplacian={0: printed}, rng=seed).to_dense()
+        lambda: tensorfill.complete(fitted, choose=held, laplacian={0: printed}, rng=seed).to_dense()
     )
-    found["no graph"] = error(lambda: tensorfill.complete(fitted, validation=given, smooth=None, rng=seed).to_dense())
+    found["no graph"] = error(lambda: tensorfill.complete(fitted, choose=held, smooth=None, rng=seed).to_dense())
     width = best_width(kernel, fitted, 0, np.random.default_rng(seed))
     extension = reduce(fitted, {0: kernel.laplacian(width)}).extensions[0]
     found["extension alone"] = error(lambda: np.tensordot(extension.matrix, records[extension.kept], axes=1))

@@ -25,7 +25,7 @@ Settings: what is fitted
     inverse+prior: the facts and negatives of the paper, and each of them again as (tail, inverse relation, head), with
     the inverse relations beside the relations; modes of heads and relations. So a pair that is known the other way
     round tells something, as 3 of 10 test facts are in WN18RR, and none in FB15k-237.
-    automatic: `complete(obs, validation=...)` chooses everything by the logistic loss of the validation facts and as
+    automatic: `complete(obs, choose=Choice(validation=...))` chooses everything by the logistic loss of the validation facts and as
     many negatives, within 60 seconds.
 
 In all but the last, lambda is chosen on the validation facts by the mean reciprocal rank of their relations, along
@@ -250,7 +250,12 @@ def fitted(parts: Parts, setting: Setting, seed: int, max_rank: int) -> tuple[An
         others = sample_negatives(valid, known=[*parts, *negatives], rng=seed)
         seen = to_observations(valid, others)
         fit = tensorfill.complete(
-            obs, loss="logistic", validation=seen, max_rank=max_rank, time_limit=SECONDS, rng=seed
+            obs,
+            loss="logistic",
+            choose=tensorfill.Choice(validation=seen),
+            max_rank=max_rank,
+            time_limit=SECONDS,
+            rng=seed,
         )  # fmt: skip
         return fit, fit.ranks
     if setting.inverse:

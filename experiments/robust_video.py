@@ -30,10 +30,10 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from tensorfill import Nort, Observations
-from tensorfill.choosing.trials import largest_cut
+from tensorfill import Clock, Nort, Observations
 from tensorfill.losses.robust import EFFICIENT, Robust, noise_scale
-from tensorfill.methods.nort.smoothing import SmoothedNort
+from tensorfill.methods.nort import SmoothedNort
+from tensorfill.methods.nort.descent import largest_cut
 from tensorfill.methods.problem import Problem
 from tensorfill.penalties import LSP, Nuclear, Penalty
 
@@ -152,10 +152,11 @@ def run_nort(report: Report, dirty: Video, label: str, arguments: argparse.Names
     for floor in floors:
         began = time.perf_counter()
         settings = SmoothedNort(
-            lam=lam, penalty=square.penalty, modes=MODES, floor=floor,
-            tol=arguments.tol, time_limit=arguments.time_limit,
+            lam=lam, penalty=square.penalty, modes=MODES, floor=floor, tol=arguments.tol
         )  # fmt: skip
-        result = settings.solve(Problem(Observations.from_dense(dirty), robust), rng=0)  # type: ignore[arg-type]
+        clock = Clock(arguments.time_limit)
+        problem = Problem(Observations.from_dense(dirty), robust)  # type: ignore[arg-type]
+        result = settings.solve(problem, rng=0, clock=clock)
         seconds = time.perf_counter() - began
         how = f"ranks {result.model.ranks}, {result.history[-1].iteration} iterations, {result.status.name.lower()}"
         title = f"NORT, {label}, loss {type(robust.penalty).__name__}, floor {floor:g}"

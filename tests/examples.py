@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import numpy as np
 
 import tensorfill
-from tensorfill import Fit, Observations, Status
+from tensorfill import Fit, Nort, Observations, Status
+from tensorfill.choosing.holdout import Holdout
+from tensorfill.choosing.smooth_field import Smoothing
 from tensorfill.labels import Labelled, Labels
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Dense
+from tensorfill.penalties import LSP
 
 NASTY = "<script>alert(1)</script>"
 QUOTED = '"it\'s" $x_{ & _y'
@@ -42,15 +46,15 @@ def labelled():
 
 @functools.cache
 def given():
-    """Return a fit of sparse observations without labels, whose lambda was given."""
+    """Return a fit of sparse observations without labels, whose settings were given."""
     data = tensorfill.datasets.synthetic((30, 25, 20), rank=2, rng=0)
     return tensorfill.complete(data.observations, lam=0.05, penalty="capped_l1", theta=0.8, max_rank=3, rng=0)
 
 
 @functools.cache
 def logistic():
-    """Return a fit of values of two kinds."""
-    likes = np.sign(_low_rank((14, 13), rank=1) - 0.5)
+    """Return a fit of zeros and ones."""
+    likes = (_low_rank((14, 13), rank=1) > 0.5).astype(float)
     likes[np.random.default_rng(2).random(likes.shape) < 0.3] = np.nan
     return tensorfill.complete(likes, loss="logistic", lam=0.5, rng=0)
 
@@ -61,14 +65,33 @@ def picture():
     rows, columns = np.mgrid[0:1:24j, 0:1:20j]
     whole = np.stack([rows, columns, 0.5 + 0.4 * np.sin(3 * rows + 4 * columns)], axis=2)
     seen = np.broadcast_to(np.random.default_rng(3).random((24, 20, 1)) > 0.4, whole.shape)
-    settings = dict(given().settings) | {"smooth": (0, 1), "modes": (0, 1), "lam": (1.0, 1.0), "theta": (1.0, 1.0)}
+    recipe = dataclasses.replace(
+        given().recipe,
+        method=Nort(lam=(1.0, 1.0), penalty=LSP(1.0), modes=(0, 1), max_rank=(3, 3)),
+        holdout=Holdout((1, 1, 3), whole.shape),
+        smoothing=Smoothing({0: 1.0, 1: 0.5}, 0.1, low_rank=False),
+    )
     fit = Fit(
         model=Dense(0.9 * whole + 0.05, (0, 0)),
         status=Status.CONVERGED,
         history=History([Record(0, 0.0, 2.0, 2.0, (0, 0)), Record(1, 0.1, 1.0, 1.0, (0, 0))]),
-        settings=settings | {"max_rank": (3, 3), "holdout": "whole fibres along mode 2"},
+        recipe=recipe,
         residuals=np.abs(np.random.default_rng(4).normal(0, 0.03, 80)),
         bounds=(0, 1),
         observations=Observations.from_dense(whole, seen),
     )
     return fit, whole
+
+
+@functools.cache
+def tucker():
+    """Return a fit by another method than NORT, whose rank was chosen."""
+    data = tensorfill.datasets.synthetic((14, 13, 12), rank=2, rng=0)
+    return tensorfill.complete(data.observations, method="tucker_als", smooth=None, centre=False, rng=0)
+
+
+@functools.cache
+def several():
+    """Return a fit for which two methods were tried."""
+    data = tensorfill.datasets.synthetic((14, 13, 12), rank=2, rng=0)
+    return tensorfill.complete(data.observations, method=["nort", "tucker_als"], smooth=None, centre=False, rng=0)

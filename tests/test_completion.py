@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Fit, Nort, Observations, Status, complete
+from tensorfill import Choice, Fit, Nort, Observations, Status, complete
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
+from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, PENALTIES
 
@@ -21,6 +22,18 @@ def incomplete(shape=(20, 18, 16), missing=0.5, seed=0, noise=0.01):
     truth = np.einsum("ir,jr,kr->ijk", *factors)
     seen = truth + noise * rng.standard_normal(shape)
     return truth, np.where(rng.random(shape) < missing, np.nan, seen)
+
+
+class Doubled:
+    """A loss of the user's own."""
+
+    curvature = 2.0
+
+    def value(self, prediction, observed):
+        return (prediction - observed) ** 2
+
+    def derivative(self, prediction, observed):
+        return 2 * (prediction - observed)
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +58,9 @@ def test_the_fit_says_what_was_chosen(fitted):
     assert fit.ranks == (2, 2, 2)
     assert len(fit.lam) == len(fit.theta) == 3
     assert fit.lam[0] > 0
-    assert fit.settings["modes"] == (0, 1, 2)
-    assert fit.settings["penalty"] == "lsp"
+    assert fit.modes == (0, 1, 2)
+    assert isinstance(fit.method, Nort)
+    assert isinstance(fit.method.penalty, LSP)
     assert fit.path.best.held_out == fit.path["held_out"].min()
     assert fit.held_out_error == pytest.approx(fit.path.best.held_out, rel=0.05)
     assert fit.history[0].iteration == 0
@@ -99,7 +113,7 @@ def test_every_penalty_by_name_with_lambda_chosen_and_given(name):
         fit = complete(holes, penalty=name, rng=0, **options)
         # The mean is zero; the convex nuclear norm shrinks what it finds.
         assert rmse(fit.to_dense()[missing], truth[missing]) < 0.6 * truth.std(), (name, options)
-        assert fit.settings["penalty"] == name
+        assert {type(penalty) for penalty in fit.penalties} == {PENALTIES[name]}
 
 
 def test_an_own_penalty_loss_and_method():
@@ -109,15 +123,6 @@ def test_an_own_penalty_loss_and_method():
 
         def prox(self, s, weight):
             return np.where(s**2 > 2 * weight, s, 0.0)
-
-    class Doubled:
-        curvature = 2.0
-
-        def value(self, prediction, observed):
-            return (prediction - observed) ** 2
-
-        def derivative(self, prediction, observed):
-            return 2 * (prediction - observed)
 
     truth, holes = incomplete()
     missing = np.isnan(holes)
@@ -154,7 +159,7 @@ def test_start_from_an_earlier_fit_and_go_on():
 
 def test_validation_entries_can_be_given():
     data = synthetic((20, 20, 20), rank=2, rng=0)
-    fit = complete(data.observations, validation=data.test, rng=0)
+    fit = complete(data.observations, choose=Choice(validation=data.test), rng=0)
     assert fit.held_out_error < 5 * data.limit
 
 
@@ -243,13 +248,17 @@ def test_complete_data_and_constant_data_are_no_trouble():
         ({"loss": "cubic"}, ["loss", "'square'"]),
         ({"method": "magic"}, ["method", "'nort'", "'magic'"]),
         ({"method": Nort(lam=1.0), "lam": 2.0}, ["method object", "'lam'"]),
-        ({"validation": 0}, ["validation", "above 0"]),
-        ({"validation": 1.5}, ["validation", "below 1"]),
-        ({"validation": Observations([[0, 0]], [1.0], (2, 2))}, ["validation", "shape"]),
+        ({"choose": Choice(validation=Observations([[0, 0]], [1.0], (2, 2)))}, ["validation", "shape"]),
+        ({"validation": 0.2}, ["'validation'", "choose=Choice(validation=...)"]),
+        ({"rank": 3}, ["method 'nort'", "no setting 'rank'", "'lam'"]),
+        ({"method": ["nort", "tucker_als"], "lam": 1.0}, ["'lam'", "several methods"]),
+        ({"method": []}, ["method", "empty"]),
+        ({"method": "tucker_als", "refine": "tucker"}, ["refine", "method 'tucker_als'"]),
+        ({"method": "tucker_als", "loss": "huber"}, ["method 'tucker_als'", "loss 'square'"]),
+        ({"loss": Doubled(), "centre": True}, ["centre", "loss 'square' or 'huber'"]),
+        ({"loss": Doubled(), "smooth": [0]}, ["smooth", "loss 'square' or 'huber'"]),
+        ({"loss": "huber", "refine": "tucker"}, ["refine='tucker'", "loss 'square'"]),
         ({"bounds": (1, 0)}, ["bounds", "low"]),
-        ({"lam": 1.0, "centre": True}, ["'centre'", "lam='auto'"]),
-        ({"lam": 1.0, "smooth": [0], "splits": 2}, ["'smooth'", "'splits'", "lam='auto'"]),
-        ({"lam": 1.0, "holdout": ("fibre", 0)}, ["'holdout'", "lam='auto'"]),
         ({"max_iter": 0}, ["max_iter", "at least 1"]),
         ({"rng": -1}, ["rng", "at least 0"]),
         ({"theta": [1.0, 2.0, 3.0]}, ["theta", "one number"]),
@@ -270,7 +279,9 @@ def test_bad_arguments_get_one_sentence(options, words):
     [
         ({"bounds": 3}, ["bounds", "two numbers"]),
         ({"penalty": 3}, ["penalty", "value(s)", "prox(s, weight)"]),
-        ({"penalty": ["lsp", "mcp", "mcp"], "lam": 1.0}, ["penalty", "'lsp'", "prox(s, weight)"]),
+        ({"penalty": [3, "mcp", "mcp"], "lam": 1.0}, ["penalty", "'lsp'", "prox(s, weight)"]),
+        ({"choose": 0.2}, ["choose", "Choice", "0.2"]),
+        ({"method": 3}, ["method", "'nort'", "3"]),
         ({"modes": 1}, ["modes", "list of whole numbers", "1 was given"]),
         ({"modes": "all"}, ["modes", "list of whole numbers", "'all'"]),
         ({"loss": Square}, ["loss", "derivative"]),
@@ -287,7 +298,7 @@ def test_wrong_types_get_one_sentence(options, words):
 
 
 def test_too_few_entries_to_choose_with():
-    with pytest.raises(ValueError, match=r"lam='auto' needs at least 10 observed entries.*give lam\."):
+    with pytest.raises(ValueError, match=r"At least 10 observed entries are needed.*such as lam\."):
         complete(np.array([[1.0, np.nan], [2.0, 3.0]]))
 
 
@@ -306,7 +317,8 @@ def test_a_small_lambda_is_reached_without_losing_the_way():
     missing = np.isnan(holes)
     lam, theta = 0.3, 0.3
     above = complete(holes, lam=lam, theta=theta, rng=0)
-    zero = complete(holes, method=Nort(lam=lam, penalty=LSP(theta)), rng=0)
+    problem = Problem(Observations.from_dense(holes), Square())
+    zero = Nort(lam=lam, penalty=LSP(theta)).solve(problem, rng=0).model
     errors = [rmse(fit.to_dense()[missing], truth[missing]) for fit in (above, zero)]
     assert errors[0] < 0.1
     assert errors[0] <= 1.05 * errors[1]
@@ -357,7 +369,7 @@ def test_corrupt_entries_are_found_and_not_followed(loss):
             # A given lambda shrinks the answer as it likes, which puts more entries off.
             assert (found & ~corrupt).sum() < 0.05 * corrupt.sum()
         assert np.median(np.abs(amounts)) == pytest.approx(20, abs=0.1)
-        assert fit.settings["loss"] == loss
+        assert fit.recipe.asked["loss"] == loss
 
 
 def test_a_small_table_is_completed_without_waiting_for_the_compiler():

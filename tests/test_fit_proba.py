@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tensorfill import Observations, complete, load
+from tensorfill import Choice, Observations, complete, load
 from tensorfill.losses import Huber, Logistic, Poisson, Square
 
 from .refusal import refuses
@@ -66,12 +66,58 @@ def test_no_and_yes_may_be_given_as_0_and_1(score):
     np.testing.assert_array_equal(one.predict_proba(missing), other.predict_proba(missing))
 
 
-def test_bounds_are_of_the_score(score):
+class TestFilled:
+    """What came in comes back, and the gaps get the expected observation."""
+
+    def filled(self, values, loss, **options):
+        kept = np.random.default_rng(1).random(SHAPE) < 0.6
+        fit = complete(np.where(kept, values, np.nan), loss=loss, lam=0.5, rng=0, **options)
+        filled = fit.filled()
+        np.testing.assert_array_equal(filled[kept], values[kept])
+        np.testing.assert_array_equal(fit.observations.values, values[kept])
+        return fit, filled[~kept], np.argwhere(~kept)
+
+    def test_zeros_and_ones_get_probabilities(self, score):
+        values = (signs(score) + 1) / 2
+        fit, gaps, missing = self.filled(values, "logistic")
+        assert ((gaps > 0) & (gaps < 1)).all()
+        np.testing.assert_allclose(gaps, fit.predict_proba(missing))
+        assert np.mean((gaps > 0.5) == (values[tuple(missing.T)] == 1)) > 0.8
+
+    def test_minus_and_plus_one_get_numbers_between_them(self, score):
+        values = signs(score)
+        fit, gaps, missing = self.filled(values, "logistic")
+        assert ((gaps > -1) & (gaps < 1)).all()
+        assert gaps.min() < -0.5
+        np.testing.assert_allclose(gaps, 2 * fit.predict_proba(missing) - 1)
+
+    def test_booleans_count_as_zeros_and_ones(self, score):
+        values = signs(score) > 0
+        kept = np.random.default_rng(1).random(SHAPE) < 0.6
+        fit = complete(np.ma.MaskedArray(values, ~kept), loss="logistic", lam=0.5, rng=0)
+        filled = fit.filled()
+        np.testing.assert_array_equal(filled[kept], values[kept])
+        np.testing.assert_allclose(filled[~kept], fit.predict_proba(np.argwhere(~kept)))
+        assert ((filled[~kept] > 0) & (filled[~kept] < 1)).all()
+
+    def test_counts_get_expected_counts(self, score):
+        counts = np.random.default_rng(3).poisson(np.exp(score / 3)).astype(float)
+        fit, gaps, missing = self.filled(counts, "poisson")
+        assert (gaps >= 0).all()
+        np.testing.assert_allclose(gaps, fit.predict_mean(missing))
+
+    def test_a_search_does_not_change_that(self, score):
+        values = (signs(score) + 1) / 2
+        _, gaps, _ = self.filled(values, "logistic", choose=Choice(splits=2))
+        assert ((gaps > 0) & (gaps < 1)).all()
+
+
+def test_bounds_are_on_the_scale_of_the_data_and_not_of_the_score(score):
     data, missing = observed(signs(score))
-    fit = complete(data, loss="logistic", lam=0.5, bounds=(-1, 1), rng=0)
+    fit = complete(data, loss="logistic", lam=0.5, bounds=(0.2, 0.9), rng=0)
     probability = fit.predict_proba(missing)
-    assert probability.min() == pytest.approx(expit(-1))
-    assert probability.max() == pytest.approx(expit(1))
+    assert (probability.min(), probability.max()) == (0.2, 0.9)
+    assert fit.predict(missing).min() < 0
 
 
 @pytest.mark.parametrize("loss", ["poisson", Poisson(), Poisson(limit=6.0)], ids=["name", "object", "limit"])
@@ -99,7 +145,7 @@ def test_the_mean_of_other_losses_is_the_prediction(score, loss):
 
 def test_poisson_has_no_probability(score):
     fit, missing = fitted(np.round(np.exp(score / 3)), "poisson")
-    refuses(ValueError, ["loss='logistic'", "loss='poisson'"], lambda: fit.predict_proba(missing))
+    refuses(ValueError, ["loss='logistic'", "Poisson("], lambda: fit.predict_proba(missing))
 
 
 def test_no_intervals_of_scores(score):

@@ -307,7 +307,7 @@ class TestNegatives:
         refuses(ValueError, ["ratio", "0"], lambda: sample_negatives(facts, 0))
         for wrong in ([], ["mode"], ["head", "head"], "entity"):
             refuses(ValueError, ["replace", "relation"], lambda: sample_negatives(facts, replace=wrong))  # noqa: B023
-        refuses(ValueError, ["other relation makes"], lambda: sample_negatives(facts, replace=["relation"]))
+        refuses(ValueError, ["other relation gives"], lambda: sample_negatives(facts, replace=["relation"]))
         refuses(ValueError, ["known", "(3, 3, 1)"], lambda: sample_negatives(facts, known=graph([], 3, 1)))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorfill import Observations
-from tensorfill.labels import Labelled, Labels, by_number
+from tensorfill.labels import Labelled, Labels
 
 from .adapters.examples import KINDS, distinct_keys
 from .refusal import refuses
@@ -79,14 +79,21 @@ def test_bad_labels_get_one_sentence(kind, words, action):
 
 
 def test_settings_may_name_modes():
-    found = by_number(
-        LABELS, modes=["month", 0], laplacian={"station": 7}, smooth=("month",), holdout=["slice", "station"]
-    )
-    assert (found.modes, found.laplacian, found.smooth, found.holdout) == ([1, 0], {0: 7}, [1], ("slice", 0))
-    # What is no list of modes is left to those who know what is allowed.
-    for odd in ("auto", None, 3):
-        left = by_number(LABELS, modes=odd, laplacian=odd, smooth=odd, holdout=odd)
-        assert (left.modes, left.laplacian, left.smooth, left.holdout) == (odd,) * 4
-    assert by_number(LABELS, modes=None, laplacian=None, smooth=None, holdout=(2, 3)).holdout == (2, 3)
-    both = {"modes": None, "laplacian": {0: 1, "station": 2}, "smooth": None, "holdout": "auto"}
-    refuses(ValueError, ["laplacian", "twice"], lambda: by_number(LABELS, **both))
+    assert LABELS.numbers(["month", 0]) == [1, 0]
+    assert LABELS.numbers(("month",)) == [1]
+    assert LABELS.numbered({"station": 7, 1: 8}, "laplacian") == {0: 7, 1: 8}
+    assert LABELS.holdout(["slice", "station"]) == ("slice", 0)
+    assert LABELS.holdout(("fibre", 1)) == ("fibre", 1)
+    assert LABELS.holdout((2, 3)) == (2, 3)
+
+
+@pytest.mark.parametrize("odd", ["auto", None, 3])
+def test_settings_without_modes_stay_as_they_are(odd):
+    assert (LABELS.numbers(odd), LABELS.numbered(odd, "laplacian"), LABELS.holdout(odd)) == (odd,) * 3
+
+
+def test_unknown_and_repeated_modes_get_one_sentence():
+    refuses(ValueError, ["laplacian", "twice"], lambda: LABELS.numbered({0: 1, "station": 2}, "laplacian"))
+    refuses(ValueError, ["no mode 'year'"], lambda: LABELS.numbers(["year"]))
+    refuses(ValueError, ["no mode 'year'"], lambda: LABELS.numbered({"year": 1}, "laplacian"))
+    refuses(ValueError, ["no mode 'year'"], lambda: LABELS.holdout(("slice", "year")))

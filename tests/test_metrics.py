@@ -67,9 +67,9 @@ class TestErrors:
     def test_missing_entries(self, metric, bad):
         whole, holed = np.ones(3), np.ma.MaskedArray(np.ones(3))
         holed[1] = bad
-        with pytest.raises(ValueError, match=r"^prediction has 1 of 3 entries missing .* select the entries"):
+        with pytest.raises(ValueError, match=r"^prediction must have no missing entries .* 1 of 3 are; select"):
             metric(holed, whole)
-        with pytest.raises(ValueError, match=r"^truth has 1 of 3 entries missing .* select the entries"):
+        with pytest.raises(ValueError, match=r"^truth must have no missing entries .* 1 of 3 are; select"):
             metric(whole, holed)
 
     def test_no_numbers(self, metric):

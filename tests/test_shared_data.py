@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorfill import Observations, complete
+from tensorfill import Choice, Observations, complete
 
 
 def shared(name):
@@ -67,7 +67,7 @@ def test_intervals_hold_what_they_promise_for_entries_missing_at_random(data, sh
     truth = data()
     hidden = single_entries(truth, share, seed=0)
     fit = complete(np.where(hidden, np.nan, truth), rng=0)
-    assert fit.settings["holdout"] == "single entries"
+    assert str(fit.recipe.holdout) == "single entries"
     # The last fit has a ninth more entries than the fit whose residuals make the intervals, and is better.
     assert 0.88 < coverage(fit, truth, hidden) < 0.93
 
@@ -76,7 +76,7 @@ def test_intervals_are_neither_wide_nor_narrow_for_the_fit_whose_residuals_they_
     truth = facade()
     hidden = single_entries(truth, 0.5, seed=0)
     training, held_out = Observations.from_dense(truth, ~hidden).split(0.1, rng=0)
-    fit = complete(training, validation=held_out, rng=0)
+    fit = complete(training, choose=Choice(validation=held_out), rng=0)
     assert len(fit.residuals) == len(held_out)
     assert 0.88 < coverage(fit, truth, hidden) < 0.92
 
@@ -88,4 +88,4 @@ def test_intervals_are_neither_wide_nor_narrow_for_the_fit_whose_residuals_they_
 def test_what_goes_missing_together_is_held_out_together(data, share):
     truth = data()
     fit = complete(np.where(last_fibres(truth, share, seed=0), np.nan, truth), rng=0)
-    assert fit.settings["holdout"] == "whole fibres along mode 2"
+    assert str(fit.recipe.holdout) == "whole fibres along mode 2"

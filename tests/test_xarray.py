@@ -21,7 +21,7 @@ def test_a_data_array_fills_itself():
     assert abs(float(filled.sel(station="C", month=4)) - 12) < 0.5
     fit = data.tensorfill.fit(lam=0.1, modes=["station"], rng=0)
     assert isinstance(fit, Fit)
-    assert fit.settings["modes"] == (0,)
+    assert fit.modes == (0,)
     xarray.testing.assert_identical(fit.filled(), filled)
 
 

@@ -2,8 +2,8 @@
 A map with stations that were never observed
 ============================================
 
-Low rank cannot say anything of a station without a single reading. A graph of the stations can: stations near each
-other are alike. The readings are made up: a smooth field over Europe with a seasonal cycle and some noise, at random
+Low rank cannot predict a station without a single reading. A graph of the stations can, because stations near each
+other are alike. The readings are synthetic: a smooth field over Europe with a seasonal cycle and some noise, at random
 places.
 """
 
@@ -29,7 +29,7 @@ def mean(latitude, longitude):
 
 
 def swing(latitude, longitude):
-    """Return how much warmer than the mean a summer is."""
+    """Return how much warmer than the mean the summer is."""
     return 5 + 0.25 * (longitude + 9) + 1.5 * np.cos(np.radians(8 * latitude))
 
 
@@ -40,7 +40,7 @@ truth = truth + year[:, None]
 readings = truth + rng.normal(0, 0.5, truth.shape)
 
 # %%
-# A fifth of the stations has no reading at all, and of the others a third of the readings is lost.
+# A fifth of the stations has no reading at all. A third of the readings of the other stations is lost.
 
 never = np.sort(rng.choice(stations, stations // 5, replace=False))
 seen = np.setdiff1d(np.arange(stations), never)
@@ -51,12 +51,12 @@ data[never] = np.nan
 # %%
 # Fill them
 # ---------
-# The graph has an edge for every pair of stations, which weighs less the longer it is. How fast that falls, the width
-# of the kernel, is chosen on stations that are held out.
+# The graph has an edge for every pair of stations, and a longer edge has a smaller weight. The width of the kernel,
+# which sets how fast the weight falls with distance, is chosen on held-out stations.
 
 fit = tensorfill.complete(data, laplacian={0: graphs.haversine(latlon)}, rng=0)
 filled = fit.filled()
-print("held out:", fit.settings["holdout"])
+print("held out:", fit.recipe.holdout)
 
 empty = np.isnan(data)
 empty[never] = False
@@ -64,7 +64,7 @@ print(f"stations with readings:    error {metrics.rmse(filled[empty], truth[empt
 print(f"stations without any:      error {metrics.rmse(filled[never], truth[never]):.2f} degrees")
 
 # %%
-# Two simple remedies for a station without readings: the mean of all others, and the nearest one, filled in.
+# Two simple predictions for a station without readings: the mean of all others, and the nearest one, filled in.
 
 nearest = seen[graphs.great_circle(latlon)[np.ix_(never, seen)].argmin(axis=1)]
 average = np.broadcast_to(np.nanmean(data, axis=0), truth[never].shape)
@@ -74,8 +74,9 @@ print(f"the nearest station:       error {metrics.rmse(filled[nearest], truth[ne
 # %%
 # The map
 # -------
-# The ground is the true field of July of the first year. The large dots are the stations that were never observed, in
-# the colour that was filled in: where a dot blends into the ground, it is right. Small dots are stations with readings.
+# The background is the true field in July of the first year. The large dots are the stations that were never observed,
+# in the colour of the filled-in value. A dot that blends into the background is right. Small dots are stations with
+# readings.
 
 grid = np.meshgrid(np.linspace(36, 60, 240), np.linspace(-9, 28, 320), indexing="ij")
 july = mean(*grid) + swing(*grid) * season[6] + year[0]
@@ -93,11 +94,11 @@ fig.colorbar(image, ax=axes[0], label="degrees", shrink=0.8)
 axes[1].plot(longitude[seen], latitude[seen], ".", color="0.6", markersize=4)
 colours = {"cmap": "PuOr", "vmin": -1.5, "vmax": 1.5}
 image = axes[1].scatter(longitude[never], latitude[never], c=off, s=110, edgecolor="black", **colours)
-axes[1].set(title="How far off it is", xlabel="longitude", xlim=extent[:2], ylim=extent[2:], aspect=aspect)
+axes[1].set(title="Error", xlabel="longitude", xlim=extent[:2], ylim=extent[2:], aspect=aspect)
 fig.colorbar(image, ax=axes[1], label="degrees", shrink=0.8)
 
 # %%
-# The nearer the next station with readings, the better.
+# The error is smaller if the next station with readings is nearer.
 
 kilometres = graphs.EARTH_RADIUS_KM * graphs.great_circle(latlon)[np.ix_(never, seen)].min(axis=1)
 far = kilometres > np.median(kilometres)
@@ -108,7 +109,7 @@ for name, which in (("at most", ~far), ("more than", far)):
 # %%
 # One of the stations that were never observed
 # --------------------------------------------
-# The intervals rest on whole stations that were held out, and are for such stations.
+# The intervals are based on whole stations that were held out, so they are valid for stations without readings.
 
 station = never[np.argmin(np.abs(latitude[never] - 48) + np.abs(longitude[never] - 10))]
 when = np.arange(years * months)
@@ -116,7 +117,7 @@ coords = [[station, month // 12, month % 12] for month in when]
 value, low, high = fit.predict(coords, interval=0.9)
 
 fig, ax = plt.subplots(figsize=(9, 3.4), layout="constrained")
-ax.fill_between(when, low, high, color="#D55E00", alpha=0.18, linewidth=0, label="interval for 90%")
+ax.fill_between(when, low, high, color="#D55E00", alpha=0.18, linewidth=0, label="90% interval")
 ax.plot(when, value, color="#D55E00", label="filled in")
 ax.plot(when, readings[station].ravel(), "o", color="black", markersize=3.2, label="readings, all hidden")
 ax.set(xlabel="month", ylabel="degrees", title=f"A station at {latlon[station, 0]:.0f}°N, {latlon[station, 1]:.0f}°E")
@@ -125,4 +126,4 @@ ax.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.22
 every = np.argwhere(np.isin(np.arange(stations), never)[:, None, None] & np.ones(truth.shape, dtype=bool))
 value, low, high = fit.predict(every, interval=0.9)
 hidden = readings[tuple(every.T)]
-print(f"intervals for 90% hold {np.mean((low <= hidden) & (hidden <= high)):.0%} of the readings of such stations")
+print(f"90% intervals contain {np.mean((low <= hidden) & (hidden <= high)):.0%} of the readings of these stations")

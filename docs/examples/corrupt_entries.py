@@ -2,8 +2,8 @@
 Corrupt entries
 ===============
 
-A typing error, a broken sensor, a swapped unit: a few entries are off by amounts that have nothing to do with the data.
-The square loss follows them. ``loss="l1"`` finds them, leaves them out, and ``fit.outliers()`` names them.
+A typing error, a broken sensor, a swapped unit: a few entries are off by amounts that are unrelated to the data. With
+the square loss, the fit follows them. ``loss="l1"`` finds them and leaves them out, and ``fit.outliers()`` lists them.
 """
 
 import matplotlib.pyplot as plt
@@ -13,13 +13,14 @@ import tensorfill
 from tensorfill import metrics
 
 # %%
-# Data of rank 3, half of it missing, and one in a hundred entries off by 5 to 20 either way. The noise is 0.1.
+# The data is of rank 3, with noise 0.1. Half of it is missing, and one in a hundred entries is off by 5 to 20, up or
+# down.
 
 shape = (40, 35, 30)
 
 
 def corrupted(share, rng):
-    """Return a tensor without noise, what was observed of it, and where that is corrupt."""
+    """Return a tensor without noise, its observed entries, and which of these are corrupt."""
     truth = np.einsum("ir,jr,kr->ijk", *(rng.standard_normal((size, 3)) for size in shape))
     data = truth + 0.1 * rng.standard_normal(shape)
     bad = rng.random(shape) < share
@@ -48,7 +49,7 @@ for name, fit in (("square", square), ("l1", robust)):
 coords, amounts = robust.outliers()
 found = np.zeros(shape, dtype=bool)
 found[tuple(coords.T)] = True
-print(f"{bad.sum()} entries are corrupt; {len(coords)} are named, {np.sum(found & bad)} of them rightly")
+print(f"{bad.sum()} entries are corrupt; {len(coords)} were found, {np.sum(found & bad)} of them correctly")
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharex=True, sharey=True)
 for ax, (name, fit) in zip(axes, (("square", square), ("l1", robust)), strict=True):
@@ -63,12 +64,13 @@ axes[0].set_ylabel("answer")
 axes[0].legend(frameon=False, markerscale=2)
 
 # %%
-# On the right every corrupt entry is put back where it belongs. On the left many are followed part of the way.
+# With ``"l1"`` every corrupt entry gets a value near the truth. With ``"square"`` the fit follows many of them part of
+# the way.
 
 # %%
 # With more of them
 # -----------------
-# The last column has all corrupt entries taken out by hand, which is the best there is.
+# The last column is the reference: a fit of the same data with all corrupt entries removed by hand.
 
 print("corrupt     l1   by hand")
 for share in (0.05, 0.2):

@@ -1,10 +1,10 @@
 """
-Counts, and yes or no
-=====================
+Counts and binary data
+======================
 
-Counts are not negative, and their noise grows with them. Answers of yes or no have a probability. The losses
-``"poisson"`` and ``"logistic"`` know this. What they predict is a score, any real number; ``predict_mean`` and
-``predict_proba`` turn it into what you want to know.
+Counts are not negative, and their noise grows with their size. Binary answers have a probability. The losses
+``"poisson"`` and ``"logistic"`` are made for such data. They predict a score, which can be any real number.
+``predict_mean`` and ``predict_proba`` turn it into an expected count or a probability, and ``filled`` does so too.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ coords = np.argwhere(hidden)
 # %%
 # Counts
 # ------
-# Sales of goods in shops by week, made up: two of three counts are 0, 1 or 2. Six of ten are missing.
+# Synthetic sales of goods in shops by week. Two out of three counts are 0, 1 or 2, and six out of ten are missing.
 
 rate = np.exp(0.7 + 1.5 * pattern + 0.3 * shops[:, :1, None])
 sold = rng.poisson(rate).astype(float)
@@ -33,7 +33,7 @@ seen = np.where(hidden, np.nan, sold)
 poisson = tensorfill.complete(seen, loss="poisson", rng=0)
 square = tensorfill.complete(seen, rng=0)
 
-expected = poisson.predict_mean(coords)  # expected counts; predict would return their logarithms
+expected = poisson.predict_mean(coords)  # expected counts; predict returns their logarithms
 print(f"error of the rates, poisson: {metrics.rmse(expected, rate[hidden]):.2f}")
 print(f"error of the rates, square:  {metrics.rmse(square.predict(coords), rate[hidden]):.2f}")
 print(f"negative predictions: {np.mean(expected < 0):.1%} and {np.mean(square.predict(coords) < 0):.1%}")
@@ -43,12 +43,18 @@ for ax, (name, guess) in zip(axes, (("poisson", expected), ("square", square.pre
     ax.loglog(rate[hidden], np.maximum(guess, 0.05), ".", color="#009E73", markersize=2, alpha=0.4, rasterized=True)
     ax.axline((1, 1), (2, 2), color="black", linewidth=0.8)
     ax.set(title=f'loss="{name}"', xlabel="true rate", xlim=(0.1, 60), ylim=(0.05, 100))
-axes[0].set_ylabel("expected count (0.05: or less)")
+axes[0].set_ylabel("expected count (0.05 means 0.05 or less)")
 
 # %%
-# Yes or no
-# ---------
-# Values of two kinds: -1 and 1, 0 and 1, or False and True.
+# ``filled`` keeps the observed counts, and has expected counts in the gaps.
+
+filled = poisson.filled()
+print("observed:", filled[~hidden][:6], " gaps:", filled[hidden][:6].round(2))
+
+# %%
+# Binary data
+# -----------
+# The values can be -1 and 1, 0 and 1, or False and True.
 
 probability = 1 / (1 + np.exp(-(0.5 + 6 * pattern)))
 bought = (rng.random(shape) < probability).astype(float)
@@ -56,12 +62,12 @@ fit = tensorfill.complete(np.where(hidden, np.nan, bought), loss="logistic", rng
 predicted = fit.predict_proba(coords)
 answer = bought[hidden]
 
-print(f"right guesses {np.mean((predicted > 0.5) == answer):.1%}")
+print(f"correct predictions {np.mean((predicted > 0.5) == answer):.1%}")
 print(f"with the true probabilities {np.mean((probability[hidden] > 0.5) == answer):.1%}")
-print(f"with the more frequent answer always {max(answer.mean(), 1 - answer.mean()):.1%}")
+print(f"always the more frequent answer {max(answer.mean(), 1 - answer.mean()):.1%}")
 
 # %%
-# Are the probabilities right? Of all entries with a predicted probability of about 0.8, eight of ten should be a yes.
+# Are the probabilities calibrated? Eight out of ten entries with a predicted probability of about 0.8 should be a yes.
 
 edges = np.linspace(0, 1, 11)
 group = np.digitize(predicted, edges[1:-1])
@@ -77,6 +83,6 @@ ax.set_aspect("equal")
 
 # %%
 # Nearly. A yes is more frequent here than a no, and the penalty pulls scores towards zero, which is a probability of
-# one half. So entries of which little is known are predicted somewhat too low.
+# one half. So entries with little information get probabilities that are slightly too low.
 
 print(f"mean of the predicted probabilities {predicted.mean():.3f}, share of yes {answer.mean():.3f}")

@@ -2,9 +2,9 @@
 A knowledge graph of families
 =============================
 
-Facts are triples: head, relation, tail. Known facts are +1, facts that are drawn at random and not known are -1, and
-the logistic loss tells them apart. Here are the relations of some families, of which a part is hidden and to be
-found.
+Facts are triples: head, relation, tail. Known facts are +1, random triples that are not known facts are -1, and the
+logistic loss separates them. The facts here are the relations within some families. Some of them are hidden, and the
+fit must find them.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ facts, people = set(), []
 
 
 def person(family):
-    """Add a person and return the number."""
+    """Add a person and return their number."""
     people.append(f"{family}{sum(name.startswith(family) for name in people)}")
     return len(people) - 1
 
@@ -60,10 +60,10 @@ everything = knowledge.Triples(heads, relations, tails, people, RELATIONS)
 print(everything)
 
 # %%
-# Hide some facts, draw some that do not hold
-# -------------------------------------------
-# Negatives are drawn with another head or tail, and apart from these with another relation: only the second kind
-# teaches which relation it is. A negative may by chance be one of the hidden facts, since nobody knows these.
+# Hide some facts, and sample negatives
+# -------------------------------------
+# Some negatives have another head or tail than a known fact, and others have another relation. Only the second kind
+# teaches the fit to distinguish relations. A negative may by chance be one of the hidden facts.
 
 rng = np.random.default_rng(0)
 shuffled = rng.permutation(len(everything))
@@ -85,13 +85,13 @@ print("relation of a hidden fact:", knowledge.relation_ranking(fit, hidden))
 print("head or tail of a hidden fact:", knowledge.entity_ranking(fit, hidden, known=[known, hidden]))
 
 # %%
-# The relation between two people is nearly always told. Who it is among 144 people is harder: the members of a family
-# that stand in the same place have much the same relatives.
+# The relation between two people is nearly always found. To find the right person among 144 is harder, because siblings
+# have nearly the same relatives.
 
 # %%
-# Ask
-# ---
-# The best answers that are not known already. Scores are logarithms of odds.
+# Recommend
+# ---------
+# The best answers that are not known already. Scores are log odds.
 
 for question in ({"head": "A0", "relation": "grandparent of"}, {"head": "A0", "tail": "A4"}):
     print(question)
@@ -101,7 +101,7 @@ print("hidden facts of A0:", sorted(fact for fact in hidden.labelled() if fact[0
 # %%
 # Within one family
 # -----------------
-# Black squares are facts that were given, open circles those that were hidden, and the colour is the score.
+# Black squares are known facts, open circles are hidden facts, and the colour is the score.
 
 members = [number for number, name in enumerate(people) if name.startswith("A")]
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.3), layout="constrained", sharey=True)

@@ -2,7 +2,7 @@
 Labels in and out: xarray, pandas and polars
 ============================================
 
-What goes in with labels comes back with them. Modes go by their names, and predictions are asked for by label.
+Data that goes in with labels comes back with labels. You can name modes, and predict entries by their labels.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ import tensorfill
 import tensorfill.xarray  # gives every DataArray and Dataset a .tensorfill
 
 # %%
-# Made-up soil temperatures: 12 sites, 40 days and four depths. A third of the readings is lost.
+# Synthetic soil temperatures of 12 sites, 40 days and four depths. A third of the readings is lost.
 
 rng = np.random.default_rng(0)
 sites = [f"site {letter}" for letter in "ABCDEFGHIJKL"]
@@ -31,7 +31,7 @@ soil = truth.where(rng.random(truth.shape) > 1 / 3)
 # %%
 # xarray
 # ------
-# ``complete`` takes the ``DataArray`` as it is. The answer has its dimensions, coordinates, name and attributes.
+# ``complete`` takes the ``DataArray`` as it is. The result has its dimensions, coordinates, name and attributes.
 
 fit = tensorfill.complete(soil, rng=0)
 filled = fit.filled()
@@ -39,17 +39,17 @@ print(filled.dims, filled.name, filled.attrs, "missing:", int(filled.isnull().su
 print(f"error {float(np.sqrt(((filled - truth).where(soil.isnull()) ** 2).mean())):.2f} °C, noise 0.15 °C")
 
 # %%
-# The accessor is the same in one step, for the chain of calls that xarray is written in.
+# The accessor does the same in one step, for chains of calls.
 
 shallow = soil.tensorfill.complete(rng=0).sel(depth=10).mean("site")
 print(shallow.dims, shallow.shape)
 
 # %%
-# One entry by its labels, and settings that name modes:
+# Get one entry by its labels, and use the names of modes in settings:
 
 print(f"{float(fit.at(site='site C', day='2024-03-20', depth=20)):.2f} °C")
-fit = tensorfill.complete(soil, holdout=("fibre", "depth"), smooth=["day"], rng=0)
-print("held out:", fit.settings["holdout"])
+fit = tensorfill.complete(soil, choose=tensorfill.Choice(holdout=("fibre", "depth")), smooth=["day"], rng=0)
+print("held out:", fit.recipe.holdout.in_words(fit.labels))
 
 fig, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
 for depth, colour in zip((5, 20, 50), ("#D55E00", "#0072B2", "#000000"), strict=True):
@@ -61,8 +61,8 @@ ax.legend(frameon=False)
 # %%
 # pandas
 # ------
-# A long table has a row for each entry: columns of labels, and the values in the last. Rows that are not there are
-# missing.
+# A long table has a row for each entry, with the labels in the first columns and the value in the last. Entries
+# without a row are missing.
 
 table = soil.to_dataframe().reset_index().dropna()
 print(table.head(3).to_string(index=False))
@@ -72,13 +72,13 @@ filled = fit.filled()
 print(f"{len(table):,} rows in, {len(filled):,} rows out")
 
 # %%
-# Predictions are asked for by a table of labels, in any order, and come as further columns.
+# To predict, give a table of labels, with columns in any order. Predictions are added as columns.
 
 questions = pd.DataFrame({"day": ["2024-03-05", "2024-04-01"], "site": ["site A", "site L"], "depth": [50, 5]})
 print(fit.predict(questions, interval=0.9).round(2).to_string(index=False))
 
 # %%
-# A label that is not in the data gets one sentence.
+# A label that is not in the data is refused with a clear message.
 
 try:
     fit.predict(pd.DataFrame({"day": ["2024-03-05"], "site": ["site Z"], "depth": [50]}))
@@ -88,7 +88,7 @@ except ValueError as error:
 # %%
 # polars
 # ------
-# The same, with the table of the other library.
+# The same works with polars.
 
 fit = tensorfill.complete(pl.from_pandas(table), value="temperature", rng=0)
 print(fit.filled().head(3))

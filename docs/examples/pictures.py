@@ -2,8 +2,8 @@
 Pictures with holes
 ===================
 
-Most photographs are not of low rank, but neighbouring pixels are alike. tensorfill finds that out by itself: with
-``smooth="auto"``, which is the default, a smooth field is tried beside the low-rank part, and held-out pixels decide.
+Most photographs are not of low rank, but neighbouring pixels are alike. tensorfill detects this: with
+``smooth="auto"``, which is the default, it tries a smooth field beside the low-rank part, and held-out pixels decide.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ from tensorfill import datasets, metrics
 # %%
 # The picture and its holes
 # -------------------------
-# A picture is a tensor of rows, columns and three colours. Seven of ten pixels are lost, all their colours at once, and
-# a scratch runs across.
+# A picture is a tensor of rows, columns and three colours. Seven out of ten pixels have lost all their colours, and
+# there is a scratch across the picture.
 
 picture = datasets.picture("coffee", rows=128)
 rng = np.random.default_rng(0)
@@ -28,7 +28,7 @@ holes[lost] = np.nan
 # %%
 # Fill it
 # -------
-# Colours are between 0 and 1, so predictions are clipped to these bounds.
+# Colours are between 0 and 1, so we clip predictions to these bounds.
 
 fit = tensorfill.complete(holes, bounds=(0, 1), rng=0)
 filled = fit.filled()
@@ -48,14 +48,14 @@ for ax, (title, image) in zip(axes, shown.items(), strict=True):
 # %%
 # What was chosen
 # ---------------
-# Whole pixels went missing, so whole pixels were held out. The rows and columns are smooth modes.
+# Whole pixels are missing, so whole pixels were held out. The rows and columns are smooth modes.
 
-print("held out:", fit.settings["holdout"])
-print("smooth modes:", fit.settings["smooth"], " ranks of the low-rank part:", fit.ranks)
+print("held out:", fit.recipe.holdout)
+print("smooth modes:", list(fit.recipe.smoothing.weights), " ranks of the low-rank part:", fit.ranks)
 
 # %%
-# Ranks of zero mean that the low-rank part was left out: smoothness alone did better on the held-out pixels. Low rank
-# alone, with ``smooth=None``, does worse here by a wide margin.
+# Ranks of zero mean that the low-rank part was left out, because smoothness alone was better on the held-out pixels.
+# Low rank alone, with ``smooth=None``, is much worse here.
 
 low_rank = tensorfill.complete(holes, bounds=(0, 1), smooth=None, rng=0)
 print(f"smooth {quality:.1f} dB, low rank {metrics.psnr(low_rank.filled()[lost], picture[lost], peak=1.0):.1f} dB")
@@ -66,15 +66,15 @@ for ax, (title, image) in zip(
     axes, {"smooth": filled, "low rank alone": low_rank.filled(), "the original": picture}.items(), strict=True
 ):
     ax.imshow(image[part])
-    ax.set_title(f"{title}, a part", fontsize=11)
+    ax.set_title(f"{title}, detail", fontsize=11)
     ax.set_axis_off()
 
 # %%
 # Error bars
 # ----------
-# The intervals rest on the pixels that were held out. They promise nine of ten.
+# The conformal intervals are based on the held-out pixels. They should contain nine out of ten lost entries.
 
 coords = np.argwhere(np.isnan(holes))
 value, low, high = fit.predict(coords, interval=0.9)
 inside = np.mean((low <= picture[np.isnan(holes)]) & (picture[np.isnan(holes)] <= high))
-print(f"intervals for 90% hold {inside:.1%} of the lost entries")
+print(f"90% intervals contain {inside:.1%} of the lost entries")

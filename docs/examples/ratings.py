@@ -2,9 +2,9 @@
 Ratings and networks: sparse data
 =================================
 
-Who likes which film on which day of the week? Of all combinations hardly one in a hundred was rated. Such data comes as
-coordinates and values, and nothing of the size of the whole tensor is ever built. A network of several relations is
-the same: who, whom, and in which relation. The ratings here are made up.
+Who likes which film on which day of the week? Only about one in a hundred combinations was rated. This data comes as
+coordinates and values, and the whole tensor is never built. A network with several relations has the same form: who,
+whom, and which relation. The ratings here are synthetic.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,8 @@ from tensorfill import metrics
 # %%
 # Ratings
 # -------
-# Tastes in three directions, some of which matter more on some days, and noise; rounded to half stars.
+# Tastes have three directions, and some of them matter more on some days. Ratings have noise, and are rounded to half
+# stars.
 
 rng = np.random.default_rng(0)
 shape = viewers, films, weekdays = 1000, 500, 7
@@ -35,7 +36,7 @@ coords = np.unique(np.stack([rng.integers(size, size=40_000) for size in shape],
 stars = np.clip(np.round(2 * (liking(coords) + 0.4 * rng.standard_normal(len(coords)))) / 2, 0.5, 5)
 
 # %%
-# A tenth is kept for a test, and the rest is what was observed.
+# A tenth of the ratings is kept for a test, and the rest is observed.
 
 test = rng.random(len(coords)) < 0.1
 obs = tensorfill.Observations(coords[~test], stars[~test], shape)
@@ -53,7 +54,7 @@ predicted = fit.predict(coords[test])
 print(f"test error {metrics.rmse(predicted, stars[test]):.3f} stars")
 
 # %%
-# Simpler guesses for comparison, and the best there can be: the true liking, which only misses the noise.
+# Simpler predictions for comparison, and the best possible one: the true liking, whose only error is the noise.
 
 mean = stars[~test].mean()
 film_count = np.bincount(coords[~test, 1], minlength=films)
@@ -76,7 +77,7 @@ ax.set(xlabel="test error in stars", xlim=(0, 1.05))
 # %%
 # The best films for one viewer
 # -----------------------------
-# Only the candidates are asked for: one viewer, one day, every film that the viewer has not rated yet.
+# Predict only the candidates: one viewer, one day, and every film that the viewer has not rated yet.
 
 viewer, day, k = 7, 5, 5
 rated = obs.coords[obs.coords[:, 0] == viewer, 1]
@@ -88,12 +89,11 @@ for film in best:
     print(f"film {film:3}: predicted {fit.predict([[viewer, film, day]])[0]:.2f} stars, true liking {true:.2f}")
 
 # %%
-# Is the true liking of what is recommended high, for all viewers? A fibre is a row of predictions: ``fit[viewer, :,
-# day]``.
+# Do viewers truly like the recommended films? A fibre is a row of predictions: ``fit[viewer, :, day]``.
 
 everyone = np.stack([fit[each, :, day] for each in range(200)])
 truth = np.stack([liking(np.stack([np.full(films, v), np.arange(films), np.full(films, day)], 1)) for v in range(200)])
 top = np.argsort(-everyone, axis=1)[:, :k]
 best_possible = np.sort(truth, axis=1)[:, -k:]
 print(f"true liking of the top {k}: {np.take_along_axis(truth, top, axis=1).mean():.2f}")
-print(f"of the best {k} there are: {best_possible.mean():.2f}, of a film at random: {truth.mean():.2f}")
+print(f"of the best possible {k}: {best_possible.mean():.2f}, of a random film: {truth.mean():.2f}")

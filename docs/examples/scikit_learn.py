@@ -3,7 +3,7 @@ A table for scikit-learn
 ========================
 
 ``MatrixImputer`` fills a table of samples and features by low-rank completion, as a step of a ``Pipeline``. It learns
-on the training samples only, and fills others by what it has learnt.
+from the training samples only, and uses that to fill other samples.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from tensorfill.sklearn import MatrixImputer
 
 # %%
-# The breast cancer data of scikit-learn: 569 samples, 30 measurements, of which half are taken away at random.
+# The breast cancer data of scikit-learn has 569 samples of 30 measurements. We remove half of the entries at random.
 
 X, y = load_breast_cancer(return_X_y=True)
 lost = np.random.default_rng(0).random(X.shape) < 0.5
@@ -28,8 +28,8 @@ holes = np.where(lost, np.nan, X)
 # Three imputers in the same pipeline
 # -----------------------------------
 # The accuracy is that of the classifier, over three folds. The error is that of the filled entries, in standard
-# deviations of their feature. Features are scaled first, which neighbours need; ``MatrixImputer`` does so by itself
-# too.
+# deviations of their feature. Features are scaled first, which the nearest neighbours need; ``MatrixImputer`` also
+# scales them itself.
 
 imputers = {
     "mean": SimpleImputer(),
@@ -65,8 +65,8 @@ complete = cross_val_score(make_pipeline(StandardScaler(), LogisticRegression(ma
 print(f"nothing missing      accuracy {complete.mean():.3f}")
 
 # %%
-# What it has learnt
-# ------------------
+# What it has learned
+# -------------------
 
 imputer = MatrixImputer(random_state=0).fit(holes)
 print(f"{imputer.rank_} directions, penalty {imputer.penalty_!r}")
@@ -80,5 +80,5 @@ new = imputer.transform(sample)[0]
 print("filled:", new[[20, 21, 22]].round(1), " true:", X[0, [20, 21, 22]])
 
 # %%
-# For tensors of more than two modes there is ``tensorfill.sklearn.TensorCompleter``, which takes coordinates as
-# features and values as target, and so works with ``GridSearchCV`` and its kind.
+# For tensors of more than two modes there is ``tensorfill.sklearn.TensorCompleter``. It takes coordinates as features
+# and values as target, so it works with ``GridSearchCV`` and similar tools.

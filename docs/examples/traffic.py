@@ -2,9 +2,9 @@
 Traffic with whole days missing
 ===============================
 
-Sensors on roads fail for days at a time. Traffic is close to low rank: a few shapes of a day, scaled by the sensor
-and by the day of the week. The records here are made up, since the package ships no measured ones: 40 sensors, 28
-days and 48 half hours, with the noise of counted cars.
+Sensors on roads fail for days at a time. Traffic is close to low rank: it has a few shapes of a day, scaled by the
+sensor and by the day of the week. The records here are synthetic: 40 sensors, 28 days and 48 half hours, with the
+noise of counted cars.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -36,7 +36,7 @@ flow = 10 + np.einsum("ri,rj,rk->ijk", weight_of_sensor, weight_of_day, shape_of
 counted = flow + np.sqrt(flow) * rng.standard_normal(flow.shape)
 
 # %%
-# Three of ten days of a sensor are missing, from midnight to midnight.
+# Three out of ten days of a sensor are missing, from midnight to midnight.
 
 down = rng.random((sensors, days)) < 0.3
 records = counted.copy()
@@ -52,22 +52,22 @@ axes[1].set(title="Missing days, in black", xlabel="day", ylabel="sensor")
 # %%
 # Fill them
 # ---------
-# Nothing to tell but that counts are not negative. Whole days are missing, so whole days are held out.
+# The only setting is that counts are not negative. Whole days are missing, so whole days are held out.
 
 fit = tensorfill.complete(records, bounds=(0, np.inf), rng=0)
 print("ranks:", fit.ranks)
-print("held out:", fit.settings["holdout"])
+print("held out:", fit.recipe.holdout)
 
 missing = np.isnan(records)
 coords = np.argwhere(missing)
 value, low, high = fit.predict(coords, interval=0.9)
 truth = counted[missing]
-print(f"error {metrics.rmse(value, truth):.2f} cars, of which noise {metrics.rmse(flow[missing], truth):.2f}")
+print(f"error {metrics.rmse(value, truth):.2f} cars, noise {metrics.rmse(flow[missing], truth):.2f}")
 inside = (low <= truth) & (truth <= high)
-print(f"intervals for 90% hold {inside.mean():.1%} of the missing entries")
+print(f"90% intervals contain {inside.mean():.1%} of the missing entries")
 
 # %%
-# The usual remedy is the sensor's mean of the same half hour, over working days or over weekends.
+# A usual way to fill such data is the sensor's mean of the same half hour, over working days or over weekends.
 
 usual = np.empty_like(records)
 for kind in (True, False):
@@ -77,20 +77,20 @@ print(f"mean of the half hour: error {metrics.rmse(usual[missing], truth):.2f} c
 # %%
 # Error bars
 # ----------
-# They have one width for all entries. So they hold the promised share on average, but too seldom at busy hours, where
-# the noise is larger, and too often at night.
+# All intervals have the same width. They contain the promised share on average, but too few entries at busy hours,
+# where the noise is larger, and too many at night.
 
 sensor, day = max(np.argwhere(down), key=lambda place: flow[(*place, 16)] - flow[(*place, 26)])  # a busy morning
 value, low, high = fit.predict([[sensor, day, slot] for slot in range(slots)], interval=0.9)
 
 fig, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
-ax.fill_between(hour, low, high, color="#0072B2", alpha=0.2, linewidth=0, label="interval for 90%")
+ax.fill_between(hour, low, high, color="#0072B2", alpha=0.2, linewidth=0, label="90% interval")
 ax.plot(hour, value, color="#0072B2", label="filled in")
-ax.plot(hour, counted[sensor, day], "o", color="black", markersize=3.5, label="what was counted, and hidden")
+ax.plot(hour, counted[sensor, day], "o", color="black", markersize=3.5, label="counted, but hidden")
 ax.set(
     title=f"Sensor {sensor}, day {day}: all of it missing", xlabel="hour", ylabel="cars in half an hour", xlim=(0, 24)
 )
 ax.legend(frameon=False)
 
 busy = flow[missing] > np.quantile(flow, 0.9)
-print(f"within the intervals: {inside[busy].mean():.0%} of the busiest tenth, {inside[~busy].mean():.0%} of the others")
+print(f"inside the intervals: {inside[busy].mean():.0%} of the busiest tenth, {inside[~busy].mean():.0%} of the others")

@@ -16,22 +16,35 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from ._support.clock import Clock
+    from .choosing.splits import Choice
+    from .comparison import compare
     from .completion import complete
-    from .fit import Fit
-    from .io.fits import load
-    from .methods.base import Status
-    from .methods.nort import Nort
-    from .methods.nort.smoothing import SmoothedNort
+    from .fit import Fit, load
+    from .methods.base import Method, Status
+    from .methods.cp import CP
+    from .methods.nort import Nort, SmoothedNort
+    from .methods.problem import Problem
+    from .methods.softimpute import SoftImpute
+    from .methods.tucker_als import TuckerAls
     from .observations import Observations
 
 _HOMES = {
+    "Clock": "_support.clock",
+    "CP": "methods.cp",
+    "Choice": "choosing.splits",
     "Fit": "fit",
+    "Method": "methods.base",
     "Nort": "methods.nort",
     "Observations": "observations",
+    "Problem": "methods.problem",
     "SmoothedNort": "methods.nort",
+    "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
+    "TuckerAls": "methods.tucker_als",
+    "compare": "comparison",
     "complete": "completion",
-    "load": "io.fits",
+    "load": "fit",
 }
 _MODULES = (
     "datasets",
@@ -49,7 +62,24 @@ _MODULES = (
     "xarray",
 )
 
-__all__ = ["Fit", "Nort", "Observations", "SmoothedNort", "Status", "__version__", "complete", "load"]
+__all__ = [
+    "CP",
+    "Choice",
+    "Clock",
+    "Fit",
+    "Method",
+    "Nort",
+    "Observations",
+    "Problem",
+    "SmoothedNort",
+    "SoftImpute",
+    "Status",
+    "TuckerAls",
+    "__version__",
+    "compare",
+    "complete",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

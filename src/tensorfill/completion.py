@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._support.checks import choice, generator, listed
+from ._support.checks import choice as one_of
+from ._support.checks import generator, listed, whole_number
+from ._support.clock import Clock
 from ._support.parallel import blas_threads
 from ._support.progress import Display
 from .adapters.registry import take_in
-from .choosing.corrupt import is_robust, named_robust, rough_fit, without_corrupt
-from .choosing.holdout import make_splits
-from .choosing.pipeline import Automatic, Outcome, fit_as_given, fit_from_above
+from .choosing.corrupt import is_robust
+from .choosing.kernel_width import checked_graphs
+from .choosing.pipeline import Outcome, Pipeline, Run, Task, needs_choice
+from .choosing.recipe import Recipe
 from .choosing.smooth_field import smooth_modes
+from .choosing.splits import Choice
 from .fit import Fit
-from .graphs.reduction import checked_graphs, reduce
-from .labels import Labels, by_number
-from .losses import Loss, Square, make_loss, prepare
-from .losses.robust import EFFICIENT, Robust
+from .labels import Labelled, Labels
+from .losses import Loss, Robust, Square, make_loss, prepare
 from .methods.base import Callback, Method
-from .methods.nort import Nort
-from .methods.nort.method import per_mode
 from .methods.problem import Problem
-from .methods.registry import METHODS, method_class
+from .methods.registry import AUTOMATIC, make_method
+from .methods.search import Path
 from .models import Model
 from .observations import Observations
-from .penalties import Penalty, make_penalty
-from .penalties.family import SCALED_BY_CUT, is_auto, make_family
 
 
 def complete(
@@ -41,31 +39,21 @@ def complete(
     *,
     missing: str | None = None,
     value: str | None = None,
-    method: str | Method = "nort",
+    method: str | Method | Sequence[str | Method] = "nort",
     loss: str | Loss | Robust = "square",
-    penalty: str | Penalty = "lsp",
-    lam: float | Sequence[float] | str = "auto",
-    theta: float | Sequence[float] | str = "auto",
-    modes: Sequence[int | str] | None = None,
     laplacian: Mapping[Any, Any] | None = None,
     smooth: Sequence[int | str] | str | None = "auto",
-    max_rank: int | Sequence[int] | None = None,
-    tau: float | None = None,
-    momentum: bool | str = True,
-    max_iter: int = 500,
-    tol: float = 1e-4,
-    time_limit: float | None = None,
-    validation: float | Observations = 0.1,
-    holdout: str | Sequence[Any] = "auto",
-    splits: int = 1,
     centre: bool | str = "auto",
     refine: str | None = None,
     bounds: tuple[float, float] | None = None,
+    choose: Choice | None = None,
     dtype: DTypeLike = np.float64,
     start: Fit | Model | None = None,
+    time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
     callback: Callback | None = None,
+    **settings: Any,
 ) -> Fit:
     """Fill in the missing entries of a tensor.
 
@@ -73,78 +61,58 @@ def complete(
     ----------
     data
         An array in which NaN is missing, a masked array or `Observations`; a `DataArray` or `Dataset` of xarray, whose
-        variables then are a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry, a
+        variables become a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry, a
         column for the values and the others for the labels of the modes; a sparse array of scipy or of the package
-        sparse. Labels come back on the answer, and wherever a mode is asked for its name will do.
+        sparse. Labels come back on the answer, and a mode can be given by name or number everywhere.
     missing
-        ``"nan"``: NaN is missing, which is the default; ``"zero"``: zeros are missing too; ``"absent"``: what a sparse
-        array does not store is missing, and stored zeros were observed. For sparse arrays that read as 0 where
-        nothing is stored it must be said.
+        ``"nan"``, the default: NaN is missing; ``"zero"``: zeros are missing too; ``"absent"``: entries that a sparse
+        array does not store are missing, and stored zeros were observed. Sparse arrays that read as 0 where nothing is
+        stored need it.
     value
         The column of a table that has the values; by default the last.
     method
-        The name of a method, or a method object, which then brings all its settings with it.
+        The name of a method: ``"nort"``, ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object, which brings
+        all its settings; a list of these, of which held-out entries choose the best; or ``"auto"`` for the list that
+        suits most data. Settings that a method leaves open are chosen on held-out entries.
     loss
         How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
         kinds and ``"poisson"`` for counts, both of which predict scores (see `Fit.predict_mean`); ``"l1"``,
-        ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data of which some entries are corrupt (see
-        `Fit.outliers`); or an object with `value`, `derivative` and `curvature`.
-    penalty
-        What is paid for each singular value: ``"lsp"``, ``"nuclear"``, ``"capped_l1"``, ``"tnn"``, ``"scad"``,
-        ``"mcp"``, or an object with `value` and `prox`.
-    lam
-        How strongly each regularised mode is pulled towards low rank: one number, one for each mode, or ``"auto"``,
-        which chooses it on held-out entries and then fits all of them.
-    theta
-        The parameter of the penalty: one number, one for each regularised mode, or ``"auto"``.
-    modes
-        The modes to regularise, by number or name; by default all but the very small ones.
+        ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries (see `Fit.outliers`); or an
+        object with `value`, `derivative` and `curvature`.
     laplacian
         Graphs by mode, as in ``{0: graphs.haversine(latlon)}`` or ``{"station": ...}``: a Laplacian, or a kernel of
-        `tensorfill.graphs` whose width is then chosen on held-out slices. They fill slices without any observed entry,
-        and how alike neighbours are to be is chosen on held-out entries. It needs ``lam="auto"``.
+        `tensorfill.graphs` whose width is chosen on held-out slices. They fill slices without any observed entry.
+        Held-out entries choose how alike neighbours must be, if the method can include that.
     smooth
-        The modes whose neighbours are alike, such as the rows and columns of a photograph: a smooth field through what
-        low rank leaves of the observed entries is added there. ``"auto"`` considers the modes where neighbouring
-        observed entries agree more than distant ones, and adds it where held-out entries gain; None never does. It
-        needs ``lam="auto"``.
-    max_rank
-        No component exceeds this rank: one number, or one for each regularised mode.
-    tau
-        Inverse step length; by default just above the curvature of the loss.
-    momentum
-        Whether, or by which rule (``"restart"``, ``"adaptive"``), to extrapolate.
-    max_iter, tol, time_limit
-        When to stop: after so many iterations, when the objective changes by less than this share in two
-        iterations running, or after so many seconds.
-    validation
-        The share of the entries that is held out to choose what is ``"auto"``, or the entries themselves.
-    holdout
-        What is held out together: ``"auto"`` for what goes missing together, be it single entries, whole fibres or
-        blocks; ``"entry"`` for single entries; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for
-        slices, one for each index of a mode; or the sizes of a block.
-    splits
-        How often entries are held out anew, to choose with all of these splits, side by side, and to rest error bars
-        on. More of them choose better where entries are few, and cost as much more.
+        The modes with smooth neighbours, such as the rows and columns of a photograph. A smooth field through the
+        residuals of the method is added along them. ``"auto"`` considers the modes whose neighbouring entries agree
+        more than distant ones, and adds the field if held-out entries gain; None never does.
     centre
-        Whether the mean and the effect of each index of each mode are taken away first and added again at the
-        end; ``"auto"`` tries it where they alone come near to the best without, and keeps it if it is better.
+        Whether the mean and the effect of each index of each mode are subtracted first and added again at the
+        end. ``"auto"`` tries it if they alone come near to the best without, and keeps it if it is better.
     refine
-        ``"tucker"`` polishes the answer by least squares on the ranks that were found, which takes away the bias of the
-        penalty, and keeps that where the held-out error falls; it needs ``lam="auto"`` and the square loss.
+        ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
+        penalty, and keeps that if the held-out error falls.
     bounds
         Predictions are clipped to (low, high).
+    choose
+        What is held out, how much and how often; see `Choice`. If nothing is left to choose, nothing is held out, and
+        there are no error bars, unless this is given.
     dtype
         ``float64``, or ``float32`` at half the memory.
     start
-        An earlier fit of the same tensor to start from, where `lam` is given. Without one, and without a `max_rank`, a
-        given `lam` is reached through larger ones, which keeps ranks small on the way.
+        An earlier fit of the same tensor to start from, if nothing is left to choose.
+    time_limit
+        Stop after this many seconds with the best answer so far.
     rng
-        A seed or generator that decides everything that is random.
+        A seed or generator that decides everything random.
     progress
         Whether to show a progress bar.
     callback
-        Called after every iteration with its record and the model so far; a true answer stops the run.
+        Called after every iteration with its record and the model so far; returning something true stops the run.
+    **settings
+        The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
+        `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method.
 
     Returns
     -------
@@ -161,102 +129,212 @@ def complete(
     >>> round(float(fit.predict([[2, 3]])[0]), 1)
     12.0
     """
-    given = locals()
-    random = generator(rng)
+    clock = Clock(time_limit)
+    asked = _asked(locals())
+    seed, random = _seeded(rng)
     limits = _checked_bounds(bounds)
-    taken = take_in(data, missing=missing, value=value)
-    # Below, modes are numbers.
-    named = by_number(taken.labels, modes=modes, laplacian=laplacian, smooth=smooth, holdout=holdout)
-    everything = taken.observations.astype(dtype)
-    first = start.model if isinstance(start, Fit) else start
-    if is_robust(loss):
-        problem, first = _problem_with_outliers(everything, loss, lam, first, named.modes, max_rank, random)
-    else:
-        problem = _problem(everything, loss)  # type: ignore[arg-type]
-    _check_refine(refine, lam, problem.loss)
+    job = taken_in(
+        data,
+        missing=missing,
+        value=value,
+        dtype=dtype,
+        loss=loss,
+        laplacian=laplacian,
+        smooth=smooth,
+        centre=centre,
+        refine=refine,
+        choose=choose,
+        start=start,
+        rng=random,
+    )
+    methods = candidates(method, settings, job)
+    choosing = needs_choice(methods, job.task, choose)
+    if choosing and start is not None:
+        raise ValueError("start needs every setting to be given, as in lam=fit.lam; a search begins at zero.")
+    _warn_of_empty_slices(job)
+    with Display(progress) as display, blas_threads(1):
+        pipeline = Pipeline(job.task, Run(random, clock, display, callback))
+        outcome = pipeline.best_of(methods) if choosing else pipeline.as_given(methods[0])
+    return _fit(outcome, job, asked, seed, limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The data, ready for a pipeline.
+
+    Parameters
+    ----------
+    task
+        What the pipeline is asked.
+    observations
+        The data as it was given, before the loss changed its values.
+    labelled
+        Its labels, and how an answer is given back.
+    """
+
+    task: Task
+    observations: Observations
+    labelled: Labelled
+
+
+def taken_in(
+    data: Any,
+    *,
+    missing: str | None = None,
+    value: str | None = None,
+    dtype: DTypeLike = np.float64,
+    loss: str | Loss | Robust = "square",
+    laplacian: Mapping[Any, Any] | None = None,
+    smooth: Sequence[int | str] | str | None = "auto",
+    centre: bool | str = "auto",
+    refine: str | None = None,
+    choose: Choice | None = None,
+    start: Fit | Model | None = None,
+    rng: np.random.Generator,
+) -> Job:
+    """Return data of any kind with the stages that are asked for, all checked and with modes by number."""
+    if choose is not None and not isinstance(choose, Choice):
+        raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
     if not isinstance(centre, bool) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
-    # Found out now rather than after the choice, which can take minutes.
-    smooth_modes(problem.observations, named.smooth)
-    if not isinstance(lam, str):
-        _refuse_beside_lam(laplacian=laplacian, smooth=smooth, holdout=holdout, splits=splits, centre=centre)
-    graphs = checked_graphs(named.laplacian, problem.observations, random)
-    _warn_of_empty_slices(problem.observations, graphs, taken.labels)
-    with Display(progress) as display, blas_threads(1):
-        if isinstance(method, Method):
-            _refuse_settings_beside(method, given)
-            outcome = fit_as_given(method, problem, first, random, display, callback)
-        else:
-            method_class(method)
-            settings = Nort(
-                lam=1.0 if isinstance(lam, str) else lam,
-                modes=named.modes,
-                max_rank=max_rank,
-                tau=tau,
-                momentum=momentum,
-                max_iter=max_iter,
-                tol=tol,
-                time_limit=time_limit,
-            )
-            if is_auto(lam, "lam"):
-                if first is not None:
-                    raise ValueError("start needs lam to be given, as in lam=fit.lam; lam='auto' begins at zero.")
-                family = make_family(penalty, theta)
-                observations = problem.observations
-                parts, how = make_splits(observations, problem.loss, validation, named.holdout, splits, random, graphs)
-                reduced = reduce(observations, graphs) if graphs else None
-                task = problem if reduced is None else Problem(reduced.observations, problem.loss)
-                outcome = Automatic(
-                    settings, task, reduced, parts, family, how, centre, refine, named.smooth, random, display, callback
-                ).run()  # fmt: skip
-            else:
-                settings = replace(settings, penalty=_penalties(penalty, theta, settings, problem))
-                # A limit holds ranks down as well as coming from above does, and leaves more to a weak direction.
-                if first is None and max_rank is None:
-                    outcome = fit_from_above(settings, problem, random, display, callback)
-                else:
-                    outcome = fit_as_given(settings, problem, first, random, display, callback)
+    if refine is not None:
+        one_of(refine, "refine", ["tucker"])
+    taken = take_in(data, missing=missing, value=value)
+    labels = taken.labels
+    observations = taken.observations.astype(dtype)
+    smooth_by_number: Any = labels.numbers(smooth)
+    prepared, fitted = loss, observations
+    if not is_robust(loss):
+        prepared, values = prepare(make_loss(loss), observations.values)  # type: ignore[arg-type]
+        fitted = observations if values is observations.values else observations.with_values(values)
+    # Checked now rather than after a search, which can take minutes.
+    smooth_modes(fitted, smooth_by_number)
+    task = Task(
+        observations=fitted,
+        loss=prepared,
+        choice=_checked_choice(choose or Choice(), labels, loss, dtype),
+        graphs=checked_graphs(labels.numbered(laplacian, "laplacian"), fitted, rng),
+        smooth=smooth_by_number,
+        centre=centre,
+        refine=refine,
+        start=start.model if isinstance(start, Fit) else start,
+    )
+    return Job(task, observations, taken)
+
+
+def _checked_choice(choice: Choice, labels: Labels, loss: Any, dtype: DTypeLike) -> Choice:
+    """Return the choice with modes by number, and given entries with values as the loss takes them."""
+    choice = replace(choice, holdout=labels.holdout(choice.holdout))
+    entries = choice.validation
+    if not isinstance(entries, Observations):
+        return choice
+    entries = entries.astype(dtype)
+    if not is_robust(loss):
+        entries = entries.with_values(prepare(make_loss(loss), entries.values)[1])
+    return replace(choice, validation=entries)
+
+
+def candidates(method: Any, settings: Mapping[str, Any], job: Job) -> list[Method]:
+    """Return the methods to try, each checked against the data and the stages around it."""
+    task = job.task
+    loss = Square() if is_robust(task.loss) else task.loss
+    problem = Problem(task.observations, loss)  # type: ignore[arg-type]
+    misplaced = [each.name for each in fields(Choice) if each.name in settings]
+    if misplaced:
+        raise ValueError(f"{listed(misplaced)} is part of choose; give it as choose=Choice({misplaced[0]}=...).")
+    automatic = isinstance(method, str) and method == "auto"
+    several = list(AUTOMATIC) if automatic else method if isinstance(method, list | tuple) else [method]
+    if not several:
+        raise ValueError("method must name at least one method, but the list is empty.")
+    if len(several) > 1 and settings:
+        raise ValueError(
+            f"{listed(settings)} must be left out if several methods are tried; "
+            "give method objects with their settings instead."
+        )
+    found: list[Method] = []
+    for each in several:
+        made = _with_mode_numbers(make_method(each, settings), job.labelled.labels)
+        try:
+            task.check(made)
+            if not made.takes_robust:
+                made.check(problem)
+        except ValueError:
+            # "auto" tries what fits the data; a method that was named is refused in words.
+            if not automatic or (len(found) == 0 and each == several[-1]):
+                raise
+            continue
+        found.append(made)
+    return found
+
+
+def _with_mode_numbers(method: Method, labels: Labels) -> Method:
+    """Return a method whose modes are numbers, from one that may name them."""
+    numbered = {name: getattr(method, name, None) for name in ("modes", "mode")}
+    found = {name: labels.numbers(given) for name, given in numbered.items() if given is not None}
+    if isinstance(found.get("mode"), str):
+        found["mode"] = labels.mode(found["mode"])
+    return replace(method, **found) if found else method
+
+
+def _fit(
+    outcome: Outcome, job: Job, asked: Mapping[str, Any], seed: int | None, bounds: tuple[float, float] | None
+) -> Fit:
+    recipe = Recipe(
+        method=outcome.method,
+        loss=outcome.loss,
+        holdout=outcome.holdout,
+        centred=outcome.centred,
+        smoothing=outcome.smoothing,
+        polish=outcome.polish,
+        mu=outcome.mu,
+        seed=seed,
+        asked=asked,
+    )
     return Fit(
         model=outcome.result.model,
         status=outcome.result.status,
         history=outcome.result.history,
-        settings=_described(outcome, loss, penalty, problem),
-        path=outcome.path,
+        recipe=recipe,
+        path=Path(outcome.points) if outcome.points else None,
         residuals=outcome.residuals,
-        bounds=limits,
-        observations=everything if is_robust(loss) else problem.observations,
-        labels=taken.labels,
-        restore=taken.restore,
+        bounds=bounds,
+        observations=job.observations,
+        labels=job.labelled.labels,
+        restore=job.labelled.restore,
     )
 
 
-def _problem(observations: Observations, loss: str | Loss) -> Problem:
-    """Return the problem, with the loss fitted to the data and the values as the loss takes them."""
-    prepared, values = prepare(make_loss(loss), observations.values)
-    if values is not observations.values:
-        observations = observations.with_values(values)
-    return Problem(observations, prepared)
+def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `complete` that are not the usual ones and that belong to a recipe."""
+    said = {
+        name: given[name]
+        for name, usual in _USUAL.items()
+        if given[name] is not usual and not _same(given[name], usual)
+    }
+    if "dtype" in said:
+        said["dtype"] = np.dtype(said["dtype"]).name
+    return {**said, **given["settings"]}
 
 
-def _problem_with_outliers(
-    observations: Observations,
-    loss: Any,
-    lam: Any,
-    start: Model | None,
-    modes: Sequence[int] | None,
-    max_rank: int | Sequence[int] | None,
-    rng: np.random.Generator,
-) -> tuple[Problem, Model | None]:
-    """Return the problem for data with outliers, and where to start.
+_USUAL = {
+    name: each.default
+    for name, each in inspect.signature(complete).parameters.items()
+    if name not in ("data", "settings", "rng", "progress", "callback")
+}
+"""The arguments of `complete` that belong to a recipe, with their defaults."""
 
-    Where lambda is chosen, the entries that a rough fit judges corrupt are left out. Where it is given, they stay, and
-    the loss allows for them.
-    """
-    rough = rough_fit(Problem(observations, Square()), modes=modes, max_rank=max_rank, rng=rng)
-    if is_auto(lam, "lam"):
-        return Problem(without_corrupt(observations, rough, rng), Square()), start
-    robust = named_robust(loss, rough.noise).cut_at(EFFICIENT * rough.noise)
-    return Problem(observations, robust), rough.model if start is None else start
+
+def _same(given: Any, usual: Any) -> bool:
+    """Return whether a text or number is the default; other objects are compared by identity."""
+    return isinstance(given, str | bool | int | float) and type(given) is type(usual) and bool(given == usual)
+
+
+def _seeded(rng: int | np.random.Generator | None) -> tuple[int | None, np.random.Generator]:
+    """Return the seed, drawn if the caller gave none, and the generator that it starts."""
+    if isinstance(rng, np.random.Generator):
+        return None, rng
+    seed = int(np.random.default_rng().integers(2**31)) if rng is None else whole_number(rng, "rng")
+    return seed, generator(seed)
 
 
 def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -271,10 +349,11 @@ def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] |
     return low, high
 
 
-def _warn_of_empty_slices(observations: Observations, graphs: Mapping[int, Any], labels: Labels) -> None:
-    """Warn of slices without any observed entry, of which low rank says nothing, along the modes without a graph."""
+def _warn_of_empty_slices(job: Job) -> None:
+    """Warn of slices without any observed entry along the modes without a graph: low rank cannot fill them."""
+    observations, labels = job.observations, job.labelled.labels
     for mode, size in enumerate(observations.shape):
-        if mode in graphs:
+        if mode in job.task.graphs:
             continue
         empty = size - len(np.unique(observations.coords[:, mode]))
         if empty:
@@ -284,87 +363,3 @@ def _warn_of_empty_slices(observations: Observations, graphs: Mapping[int, Any],
                 f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{called}: graph}}.",
                 stacklevel=3,
             )
-
-
-def _refuse_beside_lam(**given: Any) -> None:
-    """Raise an error where lambda is given beside what only has a meaning when it is chosen."""
-    without: dict[str, list[Any]] = {
-        "laplacian": [None],
-        "smooth": ["auto", None],
-        "holdout": ["auto"],
-        "splits": [1],
-        "centre": ["auto", False],
-    }
-    beside = [
-        name for name, value in given.items() if not any(value is each or value == each for each in without[name])
-    ]
-    if beside:
-        raise ValueError(f"{listed(beside)} needs lam='auto', which decides on held-out entries; leave lam out.")
-
-
-def _refuse_settings_beside(method: Method, given: Mapping[str, Any]) -> None:
-    """Raise an error where a setting is given beside a method object, which brings its own."""
-    own = ("penalty", "lam", "theta", "modes", "max_rank", "tau", "momentum", "max_iter", "tol", "time_limit")
-    defaults = inspect.signature(complete).parameters
-    beside = [name for name in own if given[name] is not defaults[name].default]
-    if beside:
-        raise ValueError(
-            f"A method object brings its own settings, so {listed(beside)} must be left out; set them in {method!r}."
-        )
-
-
-def _penalties(
-    penalty: str | Penalty, theta: float | Sequence[float] | str, settings: Nort, problem: Problem
-) -> list[Penalty]:
-    """Return the penalty of each regularised mode for a given lambda."""
-    regulariser = settings.regulariser(problem)
-    if not is_auto(theta, "theta"):
-        return [make_penalty(penalty, value) for value in per_mode(theta, "theta", regulariser.modes)]  # type: ignore[arg-type]
-    if penalty == "tnn":
-        raise ValueError("theta must be given for penalty 'tnn' where lam is: how many singular values are left free.")
-    if isinstance(penalty, str) and penalty in SCALED_BY_CUT:
-        weight = regulariser.total / regulariser.tau
-        # A penalty that bends at its cut: LSP cuts at the root of the weight, the others at the weight itself.
-        made = SCALED_BY_CUT[penalty]((math.sqrt(weight) if penalty == "lsp" else weight) or 1.0)
-    else:
-        made = make_penalty(penalty)
-    return [made] * len(regulariser.modes)
-
-
-def _check_refine(refine: str | None, lam: Any, loss: Loss) -> None:
-    if refine is None:
-        return
-    choice(refine, "refine", ["tucker"])
-    if not isinstance(lam, str) or not isinstance(loss, Square):
-        raise ValueError("refine='tucker' needs lam='auto', to see on held-out entries if it helps, and loss='square'.")
-
-
-def _described(outcome: Outcome, loss: str | Loss | Robust, penalty: str | Penalty, problem: Problem) -> dict[str, Any]:
-    """Return what the method ran with, by name, in words and numbers only."""
-    method = outcome.method
-    described: dict[str, Any] = {
-        "method": next((name for name, kind in METHODS.items() if type(method) is kind), repr(method)),
-        "loss": loss if isinstance(loss, str) else repr(loss),
-        "max_iter": method.max_iter,
-        "tol": method.tol,
-        "time_limit": method.time_limit,
-        "lam": (),
-        "theta": (),
-        "holdout": outcome.holdout,
-        "centre": outcome.centred,
-        "smooth": None if outcome.smoothing is None else tuple(outcome.smoothing.weights),
-        "stiffness": None if outcome.smoothing is None else outcome.smoothing.stiffness,
-        "refine": "tucker" if outcome.refined else None,
-    }
-    if isinstance(method, Nort):
-        regulariser = method.regulariser(problem)
-        described |= {
-            "penalty": penalty if isinstance(penalty, str) else repr(penalty),
-            "lam": regulariser.lam,
-            "theta": tuple(getattr(each, "theta", None) for each in regulariser.penalties),
-            "modes": regulariser.modes,
-            "max_rank": regulariser.max_ranks,
-            "tau": regulariser.tau,
-            "momentum": method.momentum,
-        }
-    return described

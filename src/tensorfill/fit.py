@@ -1,9 +1,9 @@
-"""What the front door returns: the answer, what was chosen, why it stopped, and every iteration."""
+"""The completed tensor, with how it was made, why it stopped, and every iteration."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, overload
@@ -14,17 +14,19 @@ from numpy.typing import ArrayLike
 from ._support.checks import real_number
 from ._support.types import Floats, Integers
 from .adapters.registry import answered_table, is_table
+from .choosing.outliers import outliers
+from .choosing.recipe import Recipe
+from .io.fits import read_fit, save_fit
 from .labels import Labels
-from .losses import LOSSES, Logistic
-from .losses.robust import outliers
-from .methods.base import History, Status
+from .losses import Logistic
+from .methods.base import History, Method, Status
+from .methods.search import Path
 from .models import Model
 from .models.base import DENSE_LIMIT
 from .observations import Observations
-from .selection import Path
 
 _NO_LABELS = Labels((), ())
-"""Stands for the plain labels of a tensor whose order is not known yet."""
+"""The default labels, replaced by plain ones when the order of the tensor is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,23 +36,23 @@ class Fit:
     Parameters
     ----------
     model
-        The tensor, known without being stored entry by entry.
+        The tensor, in a form that predicts any entry without storing all of them.
     status
         Why the method stopped, as a sentence.
     history
         Every iteration of the final run.
-    settings
-        What the method ran with, given or chosen, by name.
+    recipe
+        How the answer was made: the method with all its settings, the loss, and every stage around it.
     path
-        The regularisations that were tried on held-out entries, where one was chosen.
+        The trials on held-out entries, if settings were chosen.
     residuals
-        How far the held-out entries were from a fit without them; intervals rest on these.
+        The absolute error at the held-out entries of a fit without them; intervals rest on these.
     bounds
         Predictions are clipped to these.
     observations
-        The data, where it is at hand; a fit that was read from a file comes without.
+        The data as it was given; a fit that was read from a file has none.
     labels
-        The names of the modes and of their indices; those of data without any are plain.
+        The names of the modes and of their indices; plain ones for data without names.
     restore
         Turns an array of the tensor's shape into the kind of object that the data was; None leaves it as it is.
     """
@@ -58,7 +60,7 @@ class Fit:
     model: Model
     status: Status
     history: History
-    settings: Mapping[str, Any]
+    recipe: Recipe
     path: Path | None = None
     residuals: Floats | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
@@ -94,18 +96,44 @@ class Fit:
         return self.model.inner(other.model)
 
     @property
+    def method(self) -> Method:
+        """The method with all its settings, given or chosen."""
+        return self.recipe.method
+
+    @property
+    def loss(self) -> Any:
+        """The loss that the entries were fitted with."""
+        return self.recipe.loss
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of everything that was random; None if the caller gave a generator."""
+        return self.recipe.seed
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        """The regularised modes, for a method that has them."""
+        return tuple(getattr(self.method, "modes", None) or ())
+
+    @property
     def lam(self) -> tuple[float, ...]:
-        """The lambda of each regularised mode."""
-        return tuple(self.settings["lam"])
+        """The lambda of each regularised mode, for a method that has them."""
+        return tuple(np.atleast_1d(getattr(self.method, "lam", ())).tolist())
+
+    @property
+    def penalties(self) -> tuple[Any, ...]:
+        """The penalty of each regularised mode, for a method that has them."""
+        penalty = getattr(self.method, "penalty", ())
+        return tuple(penalty) if isinstance(penalty, list | tuple) else (penalty,) * len(self.lam)
 
     @property
     def theta(self) -> tuple[float | None, ...]:
-        """The theta of each regularised mode; None for a penalty that has none."""
-        return tuple(self.settings["theta"])
+        """The theta of each regularised mode; None for a penalty without one."""
+        return tuple(getattr(penalty, "theta", None) for penalty in self.penalties)
 
     @property
     def held_out_error(self) -> float:
-        """Root mean square error on the held-out entries of the fit without them; NaN where there were none."""
+        """Root mean square error on the held-out entries of a fit without them; NaN if nothing was held out."""
         return float("nan") if self.residuals is None else float(np.sqrt(np.mean(self.residuals**2)))
 
     @overload
@@ -115,45 +143,46 @@ class Fit:
     @overload
     def predict(self, coords: Any, *, interval: float | None = None) -> Any: ...
     def predict(self, coords: Any, *, interval: float | None = None) -> Any:
-        """Return the entries at `coords`; nothing dense is built.
+        """Return predictions at `coords`; nothing dense is built.
 
         Parameters
         ----------
         coords
-            Whole numbers of shape (n, ndim); or a table of pandas or polars with a column of labels for each mode,
-            named as the mode is, in any order.
+            Integers of shape (n, ndim), counted from 0; or a table of pandas or polars with a column of labels for
+            each mode, which has the name of the mode.
         interval
-            Also return the ends of intervals that hold this share of the true entries, observed as the data was.
-            They are split-conformal: their half width is that quantile of the held-out residuals. The share
-            is kept on average over entries that go missing as the held-out ones did, whatever the noise; it says
-            nothing of a single entry, nor of slices without any observation. There are none for a loss whose
-            prediction is a score, such as the logistic one: see `predict_proba` and `predict_mean`.
+            Also return the ends of prediction intervals with this coverage. They are split-conformal: their half
+            width is that quantile of the held-out residuals. The coverage holds on average over entries that go
+            missing as the held-out ones did, whatever the noise. It does not hold for each single entry, nor for
+            slices without any observation. A loss whose prediction is a score, such as the logistic loss, has no
+            intervals: see `predict_proba` and `predict_mean`.
 
         Returns
         -------
         values, or (values, low, high)
-            For a table, that table with these as further columns, which are named ``y``, ``y_low`` and ``y_high``
-            where ``y`` was the column of values, and ``value`` where it had no name.
+            For a table, that table with these as further columns: ``y``, ``y_low`` and ``y_high`` if ``y`` was the
+            column of values, and ``value``, ... if it had no name.
         """
         if is_table(coords):
             return answered_table(coords, self.labels, lambda numbers: self.predict(numbers, interval=interval))
         values = self.model.predict(coords)
         if interval is None:
-            return self._bounded(values)
+            # Bounds are on the scale of the data, which a score is not.
+            return self._bounded(values) if self._mean is None else values
         self._refuse_intervals_of_scores()
         half = self._half_width(real_number(interval, "interval", above=0, below=1))
         return self._bounded(values), self._bounded(values - half), self._bounded(values + half)
 
     def predict_proba(self, coords: Any) -> Any:
-        """Return the probability of +1 (or 1, or True) at `coords`, for a fit with ``loss="logistic"``.
+        """Return the probability of the upper value (1 or True) at `coords`, for a fit with ``loss="logistic"``.
 
-        It is 1 / (1 + exp(-x)) of the score x that `predict` returns. Where negatives were sampled it is the
-        probability among entries sampled as these were, which is not that among all entries.
+        It is 1 / (1 + exp(-x)) of the score x that `predict` returns. If negatives were sampled, it is the
+        probability among entries that are sampled in the same way, not among all entries.
 
         Parameters
         ----------
         coords
-            What `predict` takes.
+            As in `predict`.
 
         Examples
         --------
@@ -164,60 +193,48 @@ class Fit:
         >>> bool(fit.predict_proba([[0, 0]])[0] > 0.9)
         True
         """
-        if self._loss_class is not Logistic:
+        if not isinstance(self.loss, Logistic):
             raise ValueError(
-                f"predict_proba is for loss='logistic', but this fit has loss={self.settings['loss']!r}; "
+                f"predict_proba is for loss='logistic', but the loss of this fit is {self.loss!r}; "
                 "use predict or predict_mean."
             )
         return self.predict_mean(coords)
 
     def predict_mean(self, coords: Any) -> Any:
-        """Return the observation to be expected at `coords`: what `predict` returns, on the scale of the data.
+        """Return the mean of the loss's distribution at `coords`.
 
-        For ``loss="logistic"`` it is the probability of +1, for ``loss="poisson"`` the expected count, and for losses
-        whose prediction is on the scale of the data the prediction itself. So it is for a loss object of your own: if
-        that has a `mean`, apply it to what `predict` returns.
+        For ``loss="logistic"`` it is the probability of the upper value, for ``loss="poisson"`` the expected count, for
+        a loss object of your own its `mean` of the prediction, and for all others the prediction itself.
 
         Parameters
         ----------
         coords
-            What `predict` takes.
+            As in `predict`.
         """
         if is_table(coords):
             return answered_table(coords, self.labels, self.predict_mean)
-        mean = self._mean
-        values = self.predict(coords)
-        return values if mean is None else mean(values)
-
-    @property
-    def _loss_class(self) -> type[Any] | None:
-        """The class of the loss, if it is one that goes by a name, whether it was given by that name or as an object.
-
-        What is known of the loss, after a file too, is its name or how it is written.
-        """
-        written = str(self.settings["loss"])
-        for name, kind in LOSSES.items():
-            if written == name or written.startswith(f"{kind.__name__}("):
-                return kind
-        return None
+        return self._expected(self.model.predict(coords))
 
     @property
     def _mean(self) -> Callable[[Floats], Floats] | None:
-        """What turns a prediction into the observation to be expected, where these differ."""
-        kind = self._loss_class
-        return None if kind is None else getattr(kind(), "mean", None)
+        """The function from a prediction to its mean on the scale of the data; None if it is on that scale already."""
+        return getattr(self.loss, "mean", None)
+
+    def _expected(self, values: Floats) -> Floats:
+        """Return the mean of predictions, within the bounds."""
+        return self._bounded(values if self._mean is None else self._mean(values))
 
     def _refuse_intervals_of_scores(self) -> None:
         if self._mean is not None:
-            instead = "predict_proba" if self._loss_class is Logistic else "predict_mean"
+            instead = "predict_proba" if isinstance(self.loss, Logistic) else "predict_mean"
             raise ValueError(
-                f"interval must be left out for loss={self.settings['loss']!r}, whose prediction is a score and not an "
+                f"interval must be left out for loss {self.loss!r}, whose prediction is a score and not an "
                 f"observation; use {instead}(coords)."
             )
 
     def _half_width(self, share: float) -> float:
         if self.residuals is None:
-            raise ValueError("Intervals rest on held-out entries, and this fit had none; fit with lam='auto'.")
+            raise ValueError("Intervals rest on held-out entries, and this fit had none; fit with choose=Choice().")
         count = len(self.residuals)
         place = math.ceil((count + 1) * share)
         if place > count:
@@ -228,14 +245,15 @@ class Fit:
         return float(np.partition(self.residuals, place - 1)[place - 1])
 
     def outliers(self, *, beyond: float | None = None) -> tuple[Integers, Floats]:
-        """Return the observed entries that are judged corrupt, as coordinates, and by how much each is off.
+        """Return the coordinates of the observed entries that are judged corrupt, and how far each is off.
 
         Fit with a robust loss, such as ``loss="l1"``, so that the answer does not follow them.
 
         Parameters
         ----------
         beyond
-            The difference from which on an entry counts as corrupt; by default one that noise hardly ever reaches.
+            Entries that are off by more than this are corrupt; by default the largest difference that noise
+            explains.
 
         Examples
         --------
@@ -248,15 +266,18 @@ class Fit:
         ([[2, 3]], [488.0])
         """
         if self.observations is None:
-            raise ValueError("A fit that was read from a file does not hold the data; use robust.outliers instead.")
+            raise ValueError(
+                "A fit that was read from a file does not hold the data; call outliers() before saving it."
+            )
         return outliers(self.observations, self.model, beyond=beyond)
 
     def __getitem__(self, key: Any) -> Floats:
-        """Return a slice, fibre or sub-tensor as a dense array; indexed as an array is."""
-        return self._bounded(self.model[key])
+        """Return a slice, fibre or sub-tensor as a dense array, with the indexing of an array."""
+        part = self.model[key]
+        return self._bounded(part) if self._mean is None else part
 
     def at(self, **labels: Any) -> Any:
-        """Return the entry with these labels, one for each mode by its name, or the array of all that have them.
+        """Return the entry with these labels, or the array of all entries that have them.
 
         Examples
         --------
@@ -274,40 +295,44 @@ class Fit:
         return self[tuple(key)]
 
     def to_dense(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
-        """Return the model's value of every entry, observed or not, as the kind of object that the data was.
+        """Return the prediction of every entry, observed or not, as the kind of object that the data was.
 
-        Data of xarray comes back with its dimensions and coordinates, and a table as one with all combinations of its
-        keys; everything else comes back as an array, which ``fit[...]`` is in any case. More than `max_bytes` for the
-        numbers alone is refused.
+        Data of xarray comes back with its dimensions and coordinates, and a table with all combinations of its keys.
+        Everything else comes back as an array, and ``fit[...]`` always is one. More than `max_bytes` is refused.
         """
         return self._restored(self._dense(max_bytes))
 
     def filled(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
-        """Return the data with only the missing entries filled in, as the kind of object that it was."""
+        """Return the data with only the missing entries filled in, as the kind of object that it was.
+
+        The missing entries get the expected observation, on the scale of the data. For ``loss="logistic"`` it lies
+        between the two values: data of 0 and 1 gets the probability of 1. For ``loss="poisson"`` it is the expected
+        count.
+        """
         if self.observations is None:
             raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
-        dense = self._dense(max_bytes)
-        dense.reshape(-1)[self.observations.positions] = self.observations.values
-        return self._restored(dense)
+        filled = self._expected(self.model.to_dense(max_bytes=max_bytes))
+        if isinstance(self.loss, Logistic):
+            filled = self.loss.low + (1 - self.loss.low) * filled
+        filled.reshape(-1)[self.observations.positions] = self.observations.values
+        return self._restored(filled)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to a file that `tensorfill.load` reads; the data itself is not in it."""
-        from .io.fits import save_fit
-
+        """Write the fit, without the data, to a file that `tensorfill.load` reads."""
         save_fit(self, path)
 
     def report(self, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
-        """Write one page, as HTML, that tells what went in, what was chosen, how good it is and how to do it again.
+        """Write an HTML page about the fit: the data, what was chosen, how good it is, and how to repeat it.
 
-        It holds all it needs and asks nothing of the network. Of a fit that was read from a file it leaves out what
-        needs the data, and says so. It needs ``pip install "tensorfill[report]"``.
+        The page is self-contained and loads nothing from the network. For a fit that was read from a file, it leaves
+        out what needs the data. It needs ``pip install "tensorfill[report]"``.
 
         Parameters
         ----------
         path
-            Where to write the page; an error leaves what stood there as it was.
+            Where to write the page; an error leaves an existing file as it was.
         original
-            The whole tensor as it truly is, where it is known, as an array; slices show it beside what was filled.
+            The true tensor as an array, if it is known; slices show it beside the filled one.
         title
             The heading of the page; by default the shape of the tensor.
         """
@@ -316,17 +341,35 @@ class Fit:
         write_report(self, path, original=original, title=title)
 
     def __repr__(self) -> str:
-        chosen = ", ".join(f"{value:.3g}" for value in self.lam)
+        lam = f"lam=({', '.join(f'{value:.3g}' for value in self.lam)}), " if self.lam else ""
         return (
-            f"Fit(shape={self.shape}, ranks={self.ranks}, lam=({chosen}), "
+            f"Fit(shape={self.shape}, method={self.method.name!r}, ranks={self.ranks}, {lam}"
             f"{self.history[-1].iteration} iterations: {self.status})"
         )
 
     def _dense(self, max_bytes: float) -> Floats:
-        return self._bounded(self.model.to_dense(max_bytes=max_bytes))
+        dense = self.model.to_dense(max_bytes=max_bytes)
+        return self._bounded(dense) if self._mean is None else dense
 
     def _restored(self, dense: Floats) -> Any:
         return dense if self.restore is None else self.restore(dense)
 
     def _bounded(self, values: Floats) -> Floats:
         return values if self.bounds is None else np.clip(values, *self.bounds)
+
+
+def load(path: str | PathLike[str]) -> Fit:
+    """Read a fit that `Fit.save` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Fit
+        With the labels of the data. If that was of xarray or a table, so is what `Fit.to_dense` returns, provided the
+        library is installed; otherwise it is an array.
+    """
+    return Fit(**read_fit(path))

@@ -1,10 +1,9 @@
-"""The names of the modes and of their indices, which go out with the answer as they came in."""
+"""The names of the modes and of their indices, which come back on the answer."""
 
 from __future__ import annotations
 
 import datetime
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -81,20 +80,40 @@ class Labels:
         name = self.names[mode]
         return mode if name == f"mode_{mode}" else name
 
-    def named(self, sentence: str) -> str:
-        """Return a sentence about modes with their names in place of their numbers, where they have names.
+    def numbers(self, modes: Any) -> Any:
+        """Return a list of modes as numbers; what is no list stays as it is, for others to check.
 
-        >>> labels = Labels(("station", "month", "hour"), (None,) * 3)
-        >>> labels.named("whole fibres along mode 1"), labels.named("whole slices along modes [0, 2]")
-        ('whole fibres along month', 'whole slices along station and hour')
+        >>> Labels(("station", "month"), (None, None)).numbers(["month", 0])
+        [1, 0]
         """
-        if self.are_plain:
-            return sentence
+        return [self.mode(name) for name in modes] if _is_list(modes) else modes
 
-        def names(found: re.Match[str]) -> str:
-            return " and ".join(self.names[int(mode)] for mode in found[1].split(","))
+    def numbered(self, by_mode: Any, name: str) -> Any:
+        """Return a mapping from modes with their numbers as keys; what is no mapping stays as it is.
 
-        return re.sub(r"\bmodes? \[?(\d+(?:, \d+)*)\]?", names, sentence)
+        Parameters
+        ----------
+        by_mode
+            Something for each of some modes.
+        name
+            What an error message calls it.
+        """
+        if not isinstance(by_mode, Mapping):
+            return by_mode
+        found = {self.mode(mode): each for mode, each in by_mode.items()}
+        if len(found) < len(by_mode):
+            raise ValueError(f"{name} must name every mode once, but {list(by_mode)} names one twice.")
+        return found
+
+    def holdout(self, how: Any) -> Any:
+        """Return what is held out with the number of its mode; anything else stays as it is.
+
+        >>> Labels(("station", "month"), (None, None)).holdout(("slice", "station"))
+        ('slice', 0)
+        """
+        if isinstance(how, list | tuple) and len(how) == 2 and isinstance(how[0], str):
+            return how[0], self.mode(how[1])
+        return how
 
     def positions(self, mode: str | int, wanted: ArrayLike) -> Integers:
         """Return the index of each wanted label of a mode.
@@ -152,44 +171,6 @@ class Labelled:
                 raise ValueError(
                     f"{name!r} must have a label for each of its {size:,} indices, but it has {len(keys):,}."
                 )
-
-
-@dataclass(frozen=True, eq=False)
-class ByMode:
-    """The settings that name modes, with the numbers of these.
-
-    Parameters
-    ----------
-    modes, laplacian, smooth, holdout
-        As `tensorfill.complete` takes them. What is not well formed stays as it is, for those to refuse who know what
-        is allowed.
-    """
-
-    modes: Sequence[int] | None
-    laplacian: Mapping[int, Any] | None
-    smooth: Sequence[int] | str | None
-    holdout: str | Sequence[Any]
-
-
-def by_number(labels: Labels, *, modes: Any, laplacian: Any, smooth: Any, holdout: Any) -> ByMode:
-    """Return the settings that name modes with numbers in place of names.
-
-    >>> labels = Labels(("station", "month"), (None, None))
-    >>> by_number(labels, modes=["month"], laplacian=None, smooth="auto", holdout=("slice", "station"))
-    ByMode(modes=[1], laplacian=None, smooth='auto', holdout=('slice', 0))
-    """
-    if isinstance(holdout, list | tuple) and len(holdout) == 2 and isinstance(holdout[0], str):
-        holdout = holdout[0], labels.mode(holdout[1])
-    if isinstance(laplacian, Mapping):
-        numbered = {labels.mode(name): graph for name, graph in laplacian.items()}
-        if len(numbered) < len(laplacian):
-            raise ValueError(f"laplacian must give one graph for a mode, but {list(laplacian)} names one twice.")
-        laplacian = numbered
-    return ByMode(_numbers(labels, modes), laplacian, _numbers(labels, smooth), holdout)
-
-
-def _numbers(labels: Labels, given: Any) -> Any:
-    return [labels.mode(name) for name in given] if _is_list(given) else given
 
 
 def _is_list(given: Any) -> bool:

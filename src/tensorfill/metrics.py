@@ -1,4 +1,4 @@
-"""How near a prediction is to the truth, and how near it can be."""
+"""Errors of a prediction, and the lowest error that can be expected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def relative_error(prediction: ArrayLike, truth: ArrayLike) -> float:
     prediction, truth = _pair(prediction, truth)
     size = float(np.linalg.norm(truth.ravel()))
     if size == 0:
-        raise ValueError("truth is zero everywhere, so no error is relative to it: use rmse or mae.")
+        raise ValueError("truth must not be zero everywhere for a relative error; use rmse or mae.")
     return float(np.linalg.norm((prediction - truth).ravel())) / size
 
 
@@ -55,7 +55,7 @@ def psnr(prediction: ArrayLike, truth: ArrayLike, peak: float) -> float:
     prediction, truth : array_like
         Arrays of one shape.
     peak : float
-        The largest value the signal can take, such as 255 for 8-bit images and 1 for images in [0, 1].
+        The largest possible value of the signal, such as 255 for 8-bit images and 1 for images in [0, 1].
 
     Examples
     --------
@@ -68,20 +68,20 @@ def psnr(prediction: ArrayLike, truth: ArrayLike, peak: float) -> float:
 
 
 def accuracy_limit(noise: float, free_parameters: int, observed: int) -> float:
-    """Return the RMSE that no estimate is expected to pass, noise * sqrt(free_parameters / observed).
+    """Return the lowest RMSE that can be expected, noise * sqrt(free_parameters / observed).
 
     A least-squares fit of p parameters to s entries turns noise of standard deviation sigma into an error of
-    sigma * sqrt(p / s), even if it finds the best model of all: p of the s directions of the noise are
-    within the model and cannot be told from it. A fit near this number has nothing left to gain.
+    sigma * sqrt(p / s), even if it finds the best model: p of the s directions of the noise look like the model
+    itself. A fit near this number has nothing left to gain.
 
     Parameters
     ----------
     noise : float
         The standard deviation sigma of the noise of an observed entry.
     free_parameters : int
-        How many numbers p the model is free to choose, such as R * (I_1 + I_2 + I_3) for rank R.
+        The number p of free parameters of the model, such as R * (I_1 + I_2 + I_3) for rank R.
     observed : int
-        How many entries s were observed.
+        The number s of observed entries.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def accuracy_limit(noise: float, free_parameters: int, observed: int) -> float:
 
 
 def _pair(prediction: ArrayLike, truth: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as float64 arrays, of one shape, neither empty nor with anything missing."""
+    """Return both as float64 arrays of one shape, with at least one entry and nothing missing."""
     given = _numbers(prediction, "prediction"), _numbers(truth, "truth")
     shapes = given[0].shape, given[1].shape
     if shapes[0] != shapes[1]:
@@ -113,12 +113,12 @@ def _numbers(values: Any, name: str) -> Floats:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be an array of numbers, but a {type(values).__name__} was given.") from None
-    # An array from a masked one holds whatever lies under the mask.
+    # np.asarray of a masked array includes the values under the mask.
     mask = values.mask if isinstance(values, np.ma.MaskedArray) else False
     missing = int(np.count_nonzero(mask | ~np.isfinite(array)))
     if missing:
         raise ValueError(
-            f"{name} has {missing} of {array.size} entries missing (NaN, infinite or masked): "
-            f"select the entries to compare first."
+            f"{name} must have no missing entries (NaN, infinite or masked), but {missing} of {array.size} are; "
+            "select the entries to compare first."
         )
     return array

@@ -1,7 +1,7 @@
-"""What was seen of a tensor: coordinates and values (sparse), or an array and a mask (dense).
+"""The observed entries of a tensor: coordinates and values (sparse), or an array and a mask (dense).
 
-Every input passes through here once and is checked here; what comes after can rely on distinct, sorted
-coordinates within the shape and on finite values that nobody changes.
+Every input is checked here once. Later code can rely on distinct, sorted coordinates within the shape and on finite
+values that nobody changes.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _SPLITS = ("entry", "fibre", "slice", "block")
 
 
 class Observations:
-    """What was seen of a tensor: coordinates and values (sparse), or an array and a mask (dense).
+    """The observed entries of a tensor: coordinates and values (sparse), or an array and a mask (dense).
 
-    The object does not change: its arrays are copies of what was given and cannot be written to. A zero is an
-    observation like any other; what is missing is what is not listed.
+    The object is immutable: its arrays are read-only copies. A zero is an observation like any other; entries that
+    are not listed are missing.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Observations:
     shape : sequence of int
         The sizes of the modes, two or more of them. Their product may pass 2**63.
     duplicates : {"error", "mean", "last", "sum"}, optional
-        What to do with coordinates that are given more than once.
+        How to combine values with the same coordinates.
 
     See Also
     --------
@@ -84,7 +84,7 @@ class Observations:
             raise ValueError("at least one entry must be observed, but coords and values are empty.")
         finite_values(numbers)
         ordered, merged = in_order(indices, numbers, lengths, duplicates)
-        # Where nothing had to be sorted, this may still be the caller's own array.
+        # If nothing had to be sorted, this may still be the caller's own array.
         ordered = ordered.copy(order="F") if ordered is indices else ordered
         self._hold_sparse(ordered, merged, lengths)
 
@@ -95,9 +95,9 @@ class Observations:
         Parameters
         ----------
         array : array of numbers
-            NaN is missing, and so is what a numpy masked array hides.
+            NaN is missing, and so are the masked entries of a numpy masked array.
         mask : array of bool, optional
-            True where `array` was observed; what is False is missing whatever `array` holds there.
+            True where `array` was observed. False is missing, whatever `array` holds there.
 
         Examples
         --------
@@ -126,20 +126,20 @@ class Observations:
 
     @classmethod
     def _of_sparse(cls, coords: Integers, values: Floats, shape: tuple[int, ...]) -> Self:
-        """Wrap coordinates and values that are already in order."""
+        """Return observations from coordinates and values that are checked and sorted already."""
         made = cls.__new__(cls)
         made._hold_sparse(coords, values, shape)
         return made
 
     @classmethod
     def _of_dense(cls, array: Floats, mask: Booleans) -> Self:
-        """Wrap a C-ordered array and its mask, which are already checked."""
+        """Return observations from a C-ordered array and its mask that are checked already."""
         made = cls.__new__(cls)
         vars(made).update(shape=array.shape, _dense=(_frozen(array), _frozen(mask)))
         return made
 
     def _hold_sparse(self, coords: Integers, values: Floats, shape: tuple[int, ...]) -> None:
-        """Fill in at once what dense storage works out when asked for."""
+        """Set the attributes that dense storage computes on demand."""
         vars(self).update(shape=shape, _dense=None, coords=_frozen(coords), values=_frozen(values))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -159,7 +159,7 @@ class Observations:
 
     @property
     def density(self) -> float:
-        """The share of the tensor's entries that was observed."""
+        """The fraction of the tensor's entries that was observed."""
         return len(self) / math.prod(self.shape)
 
     @property
@@ -174,7 +174,7 @@ class Observations:
 
     @property
     def array(self) -> Floats:
-        """The stored array, in C order (dense storage only); it means nothing where `mask` is False."""
+        """The stored array, in C order (dense storage only); where `mask` is False its values have no meaning."""
         return self._stored("array")[0]
 
     @property
@@ -243,7 +243,7 @@ class Observations:
         return self._of_dense(array, self.mask)
 
     def select(self, keep: ArrayLike) -> Self:
-        """Return the observations for which `keep`, one truth value for each of `values`, is True.
+        """Return the observations where `keep`, one boolean for each of `values`, is True.
 
         Dense storage shares the array and changes the mask.
 
@@ -267,9 +267,9 @@ class Observations:
         Parameters
         ----------
         fill : float, optional
-            What stands where nothing was observed.
+            The value of entries that were not observed.
         max_bytes : int, optional
-            The largest array that may be made; beyond it a ValueError is raised and nothing is made.
+            The largest array that may be made; a larger one raises a ValueError.
 
         Examples
         --------
@@ -299,24 +299,24 @@ class Observations:
         block: Sequence[int] | None = None,
         rng: int | np.random.Generator | None = None,
     ) -> tuple[Self, Self]:
-        """Return a training part and a held-out part, both stored as these observations are.
+        """Return a training part and a held-out part, both with the same storage as these observations.
 
-        Groups of entries are drawn at random until their number of entries is nearest to `fraction` of all;
-        groups more than twice as large as that are drawn only after all others. Each part has at least one.
+        Groups of entries are drawn at random until they hold about `fraction` of all entries. Groups more than twice
+        as large as that are drawn last. Each part has at least one group.
 
         Parameters
         ----------
         fraction : float, optional
-            The share of the entries to hold out, between 0 and 1.
+            The fraction of the entries to hold out, between 0 and 1.
         by : {"entry", "fibre", "slice", "block"}, optional
-            What is held out whole: single entries; fibres along `mode` (entries that share every other
+            What is held out together: single entries; fibres along `mode` (entries that share every other
             index); slices of `mode` (entries that share its index); or boxes of a regular grid.
         mode : int, optional
             The mode of the fibres or slices; needed for these, refused otherwise.
         block : sequence of int, optional
             The sizes of the boxes, one for each mode; about a tenth of each mode if not given.
         rng : int, numpy.random.Generator or None, optional
-            What decides the draw.
+            Decides the draw.
 
         Examples
         --------
@@ -336,7 +336,7 @@ class Observations:
         return self.select(~held), self.select(held)
 
     def group_numbers(self, by: str, mode: int | None = None, block: Sequence[int] | None = None) -> Integers:
-        """Return for each entry the number of the group it belongs to; groups are those of `split`."""
+        """Return for each entry the number of its group; the groups are those of `split`."""
         if (mode is None) == (by in ("fibre", "slice")):
             raise ValueError(
                 "mode must be given for by='fibre' and by='slice' and left out otherwise, "

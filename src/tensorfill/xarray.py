@@ -18,7 +18,7 @@ from ._support.optional import need
 from .completion import complete
 from .fit import Fit
 
-# The library of the same name: within this package its module would be `tensorfill.xarray`.
+# The library xarray, not this module of the same name.
 _library = need("xarray", "xarray")
 
 
@@ -45,7 +45,7 @@ class TensorfillAccessor:
         return self.fit(**settings).filled()
 
     def fit(self, **settings: Any) -> Fit:
-        """Return the fit, which predicts anywhere and says what was chosen.
+        """Return the fit, which can predict any entry and records what was chosen.
 
         Parameters
         ----------

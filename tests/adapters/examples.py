@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from tensorfill import Fit, Status
+from tensorfill import Fit, Nort, Status
+from tensorfill.choosing.recipe import Recipe
+from tensorfill.losses import Square
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Dense
 
@@ -53,7 +55,7 @@ def fit_of(taken, dense=None, **more):
         model=Dense(np.reshape(dense, taken.observations.shape)),
         status=Status.CONVERGED,
         history=History([Record(0, 0.0, 0.0, 0.0, (), False)]),
-        settings={"loss": "square", "lam": (), "theta": ()},
+        recipe=Recipe(Nort(lam=1.0), Square()),
         observations=taken.observations,
         labels=taken.labels,
         restore=taken.restore,

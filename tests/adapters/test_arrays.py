@@ -51,7 +51,7 @@ def test_what_has_been_taken_in_is_left_as_it_is():
         (ValueError, ["'absent'", "sparse arrays", "missing='zero'"], lambda: take_in(np.eye(3), missing="absent")),
         (ValueError, ["'zero', 'nan', 'absent'", "'none'"], lambda: take_in(np.eye(3), missing="none")),
         (ValueError, ["value", "table", "ndarray"], lambda: take_in(np.eye(3), value="rain")),
-        (ValueError, ["say themselves", "missing='nan'"],
+        (ValueError, ["left out", "missing='nan'"],
          lambda: take_in(Observations.from_dense(np.eye(3)), missing="nan")),
         (TypeError, ["real numbers", "convert"], lambda: take_in(np.array([["a", "b"]]))),
         (ValueError, ["two modes"], lambda: take_in([1.0, 2.0])),

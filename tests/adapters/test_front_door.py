@@ -1,6 +1,5 @@
 """Labels through the one call."""
 
-import json
 import warnings
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import sparse
 import xarray
 
-from tensorfill import Fit, Nort, complete, graphs, load
+from tensorfill import Choice, Fit, Nort, complete, graphs, load
 
 from ..refusal import refuses
 
@@ -66,15 +65,29 @@ def test_the_answer_is_of_the_kind_that_came_in(data, fit):
 def test_modes_are_named_wherever_they_are_numbered(data):
     laplacian = graphs.chain(7)
     by_name = complete(
-        data, modes=["station", "hour"], laplacian={"day": laplacian}, smooth=["day"], holdout=("slice", "day"), rng=0
+        data,
+        modes=["station", "hour"],
+        laplacian={"day": laplacian},
+        smooth=["day"],
+        choose=Choice(holdout=("slice", "day")),
+        rng=0,
     )
-    by_number = complete(data, modes=[0, 2], laplacian={1: laplacian}, smooth=[1], holdout=("slice", 1), rng=0)
+    by_number = complete(
+        data, modes=[0, 2], laplacian={1: laplacian}, smooth=[1], choose=Choice(holdout=("slice", 1)), rng=0
+    )
     np.testing.assert_array_equal(by_name[...], by_number[...])
-    assert by_name.settings["modes"] == (0, 2)
+    assert by_name.modes == (0, 2)
+    assert by_name.recipe.holdout.in_words(by_name.labels) == "whole slices of day"
 
 
 @pytest.mark.parametrize(
-    "setting", [{"modes": ["time"]}, {"laplacian": {"time": 1}}, {"smooth": ["time"]}, {"holdout": ("fibre", "time")}]
+    "setting",
+    [
+        {"modes": ["time"]},
+        {"laplacian": {"time": 1}},
+        {"smooth": ["time"]},
+        {"choose": Choice(holdout=("fibre", "time"))},
+    ],
 )
 def test_an_unknown_mode_gets_one_sentence(data, setting):
     refuses(ValueError, ["no mode 'time'", "'station', 'day', 'hour'"], lambda: complete(data, **setting))
@@ -89,7 +102,7 @@ def test_a_method_object_goes_with_labels(data):
     assert fit.labels.names == data.dims
 
 
-def test_empty_slices_are_told_of_by_name(data):
+def test_a_warning_calls_empty_slices_by_name(data):
     with pytest.warns(
         UserWarning, match=r"1 of the 8 slices of mode 'station' have .*laplacian=\{'station': graph\}\.$"
     ):
@@ -114,19 +127,12 @@ def test_labels_survive_in_a_file(data, fit, tmp_path):
 
 
 def test_what_came_from_a_function_of_ones_own_is_an_array_after_a_file(fit, tmp_path):
-    own = Fit(fit.model, fit.status, fit.history, fit.settings, labels=fit.labels, restore=lambda dense: "mine")
+    own = Fit(fit.model, fit.status, fit.history, fit.recipe, labels=fit.labels, restore=lambda dense: "mine")
     assert own.to_dense() == "mine"
     own.save(tmp_path / "fit.npz")
     np.testing.assert_array_equal(load(tmp_path / "fit.npz").to_dense(), fit[...])
 
 
-def test_files_of_the_first_version_are_read(fit, tmp_path):
-    fit.save(tmp_path / "new.npz")
-    with np.load(tmp_path / "new.npz") as file:
-        arrays = {name: file[name] for name in file.files if not name.startswith(("labels.", "restore."))}
-    header = json.loads(str(arrays.pop("header")))
-    old = {name: part for name, part in header.items() if name not in ("labels", "restore")} | {"version": 1}
-    np.savez(tmp_path / "old.npz", header=np.array(json.dumps(old)), **arrays)
-    again = load(tmp_path / "old.npz")
-    np.testing.assert_array_equal(again.to_dense(), fit[...])
-    assert again.labels.are_plain
+def test_a_method_object_may_name_modes(data):
+    by_name = complete(data, method=Nort(lam=0.1, modes=["hour", "station"]), rng=0)
+    assert by_name.modes == (0, 2)

@@ -235,7 +235,7 @@ def test_bad_tables_get_one_sentence(library):
     good = table_of(library)
     refuses(ValueError, ["value", "['a', 'b', 'n']", "'rain'"], lambda: take_in(good, value="rain"))
     refuses(TypeError, ["must hold numbers", "'a' does not"], lambda: take_in(good, value="a"))
-    refuses(ValueError, ["at least two of keys", "['a', 'b']"], lambda: take_in(good[["a", "b"]]))
+    refuses(ValueError, ["at least two columns of keys", "['a', 'b']"], lambda: take_in(good[["a", "b"]]))
     null = table_of(library, [("x", None, 1.0), ("y", 2, 2.0)])
     refuses(ValueError, ["all its keys", "'b' has none in row 0", "to_numpy()"], lambda: take_in(null))
     nan = table_of(library, [("x", 1.5, 1.0), ("y", np.nan, 2.0)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.compiled import kernels
 from tensorfill.algebra.component import Component
-from tensorfill.algebra.crossmode import SeenFrom, inner_product
+from tensorfill.algebra.crossmode import CrossModeProduct, inner_product
 from tensorfill.algebra.unfolding import columns, unfold
 from tests.strategies import (
     ORDERS,
@@ -28,18 +28,18 @@ from tests.strategies import (
 
 def left_product(component, weight, shape, mode, a):
     """Return the transposed unfolding of a component along `mode`, times `a`, by its two stages."""
-    seen = SeenFrom(component, weight, shape, mode)
+    product = CrossModeProduct(component, weight, shape, mode)
     out = np.zeros((columns(shape, mode), a.shape[1]), dtype=component.u.dtype)
-    kernels.walk_term(False, *seen.term(seen.contract(a)), 0, len(out), out)
+    kernels.walk_term(False, *product.term(product.contract(a)), 0, len(out), out)
     return out
 
 
 def right_product(component, weight, shape, mode, b):
     """Return the unfolding of a component along `mode`, times `b`, by its two stages."""
-    seen = SeenFrom(component, weight, shape, mode)
-    panels = seen.no_panels(b.shape[1])
-    kernels.walk_term(True, *seen.term(panels), 0, len(b), np.ascontiguousarray(b))
-    return seen.finish(panels)
+    product = CrossModeProduct(component, weight, shape, mode)
+    panels = product.zero_panels(b.shape[1])
+    kernels.walk_term(True, *product.term(panels), 0, len(b), np.ascontiguousarray(b))
+    return product.finish(panels)
 
 
 @st.composite

@@ -136,7 +136,7 @@ def test_a_point_of_the_sparse_storage_is_refused_by_the_dense_one():
     shape, rng = (4, 5, 6), np.random.default_rng(0)
     sparse, dense = both(Observations([[0, 0, 0], [1, 2, 3]], [1.0, 2.0], shape))
     point = sparse.point(random_components(rng, shape), (0.2, 0.3, 0.5))
-    with pytest.raises(ValueError, match="sparse storage was given to the dense storage"):
+    with pytest.raises(ValueError, match="dense storage must have all its values, but one of the sparse storage"):
         dense.square(point)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorfill.algebra.unfolding import around, column_index, columns, fold, smallest_index_type, unfold
+from tensorfill.algebra.unfolding import column_index, columns, fold, sizes_around, smallest_index_type, unfold
 from tests.strategies import ORDERS, generators, modes, shapes
 
 INT32_MAX = np.iinfo(np.int32).max
@@ -60,7 +60,7 @@ class TestAgainstNumpy:
     @given(data=st.data())
     def test_around_counts_the_axes_on_either_side(self, order, data):
         shape, mode = data.draw(shape_and_mode(order))
-        before, after = around(shape, mode)
+        before, after = sizes_around(shape, mode)
         assert before == np.prod(shape[:mode], dtype=int)
         assert after == np.prod(shape[mode + 1 :], dtype=int)
         assert before * after == columns(shape, mode)
@@ -70,7 +70,7 @@ class TestAgainstNumpy:
     def test_around_leaves_an_axis_out(self, order, data):
         shape, mode = data.draw(shape_and_mode(order))
         other = data.draw(modes(shape).filter(lambda axis: axis != mode))
-        before, after = around(shape, mode, without=other)
+        before, after = sizes_around(shape, mode, without=other)
         assert before == math.prod(without(shape[:mode], other))
         assert before * after == math.prod(without(shape, mode, other))
 
@@ -104,7 +104,7 @@ def test_columns_of_a_huge_tensor_do_not_overflow(coordinate_type):
 
 def test_columns_are_python_integers_that_do_not_wrap_around():
     assert columns((10**7,) * 6, 2) == 10**35
-    assert around((10**7,) * 6, 2) == (10**14, 10**21)
+    assert sizes_around((10**7,) * 6, 2) == (10**14, 10**21)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from selenium.webdriver.support.ui import Select
 
 from tests import examples
 
-PAGES = ("labelled", "given", "picture", "logistic", "file")
+PAGES = ("labelled", "given", "picture", "logistic", "tucker", "several", "file")
 DESKTOP, PHONE = 1280, 390
 PIXELS = """
     return Array.from(document.querySelectorAll("#panels canvas")).map(function (canvas) {
@@ -54,6 +54,8 @@ def pages(tmp_path_factory):
         "given": (examples.given(), None),
         "picture": (picture, whole),
         "logistic": (examples.logistic(), None),
+        "tucker": (examples.tucker(), None),
+        "several": (examples.several(), None),
         "file": (dataclasses.replace(examples.labelled(), observations=None), None),
     }
     for name, (fit, original) in fits.items():

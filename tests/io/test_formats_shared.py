@@ -1,4 +1,4 @@
-"""Published files, where they are at hand; see `tests/test_shared_data.py`."""
+"""Published files, if they are there; see `tests/test_shared_data.py`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
-from tensorfill.models import MODELS, Centred, Dense, FoldedLowRank, Tucker
+from tensorfill.models import MODELS, Centred, CPModel, Dense, FoldedLowRank, Tucker
 from tensorfill.models.additive import Additive
 from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
@@ -60,6 +60,25 @@ def tucker_float32(shape, rng):
     return tucker(shape, rng, [2] * len(shape), dtype=np.float32)
 
 
+def cp(shape, rng, rank=3, dtype=np.float64):
+    """Return the CP form, with the dense tensor that its formula gives."""
+    weights = rng.standard_normal(rank).astype(dtype)
+    factors = [rng.standard_normal((size, rank)).astype(dtype) for size in shape]
+    dense = np.zeros(shape)
+    for r in range(rank):
+        columns_of_r = [factor[:, r].astype(np.float64) for factor in factors]
+        dense += weights[r] * functools.reduce(np.multiply.outer, columns_of_r)
+    return CPModel(shape, weights, factors), dense
+
+
+def cp_zero(shape, rng):
+    return cp(shape, rng, 0)
+
+
+def cp_float32(shape, rng):
+    return cp(shape, rng, 2, np.float32)
+
+
 def centred(inner, rng):
     """Return a model and its dense tensor with an offset added to both."""
     model, dense = inner
@@ -83,6 +102,10 @@ def centred_tucker(shape, rng):
     return centred(tucker(shape, rng), rng)
 
 
+def centred_cp(shape, rng):
+    return centred(cp(shape, rng), rng)
+
+
 def dense_array(shape, rng, dtype=np.float64):
     array = rng.standard_normal(shape).astype(dtype)
     return Dense(array, [2] * len(shape)), array.astype(np.float64)
@@ -101,10 +124,14 @@ FACTORIES = [
     folded_float32,
     tucker,
     tucker_float32,
+    cp,
+    cp_zero,
+    cp_float32,
     centred_folded,
     centred_folded_zero,
     centred_folded_float32,
     centred_tucker,
+    centred_cp,
     dense_array,
     dense_float32,
 ]
@@ -343,8 +370,8 @@ class TestModelContract:
     @pytest.mark.parametrize(
         ("key", "words"),
         [
-            (4, ["4", "mode 0", "size 4"]),
-            (-5, ["-5", "mode 0", "size 4"]),
+            (4, ["4", "mode 0", "from -4 to 3"]),
+            (-5, ["-5", "mode 0", "from -4 to 3"]),
             ((0, 5), ["5", "mode 1"]),
             ((Ellipsis, 6), ["6", "mode 2"]),
             (([0, 4],), ["4", "mode 0"]),
@@ -501,6 +528,52 @@ class TestFoldedLowRank:
         assert peak < 1e6
 
 
+class TestCP:
+    @settings(max_examples=30, deadline=None)
+    @given(shape=shapes(max_order=5, max_entries=300), rank=st.integers(0, 4), rng=generators)
+    def test_normalised_and_balanced_forms_are_the_same_tensor(self, shape, rank, rng):
+        model, dense = cp(shape, rng, rank)
+        balanced = model.balanced_factors()
+        lengths = [np.linalg.norm(factor, axis=0) for factor in balanced]
+        for length in lengths[1:]:
+            np.testing.assert_allclose(length, lengths[0], rtol=1e-12)
+        normalised = CPModel.normalised(balanced)
+        close(normalised.to_dense(), dense, model)
+        assert (np.diff(normalised.weights) <= 0).all()
+        for factor in normalised.factors:
+            np.testing.assert_allclose(np.linalg.norm(factor, axis=0), 1, rtol=1e-12)
+
+    def test_a_term_of_zero_stays_zero(self):
+        factors = [np.array([[1.0, 0.0], [2.0, 0.0]]), np.array([[3.0, 1.0], [0.0, 1.0]])]
+        model = CPModel.normalised(factors)
+        np.testing.assert_allclose(model.weights, [math.sqrt(5) * 3, 0])
+        np.testing.assert_allclose(model.to_dense(), factors[0] @ factors[1].T)
+        np.testing.assert_allclose(CPModel.normalised(model.balanced_factors()).to_dense(), model.to_dense())
+
+    def test_the_rank_is_the_number_of_terms(self):
+        model, _ = cp(SHAPE, np.random.default_rng(0), 3)
+        assert model.ranks == (3,)
+        assert model.nbytes == 8 * 3 * (1 + sum(SHAPE))
+        assert repr(model) == "CPModel(shape=(4, 5, 6), ranks=(3,))"
+
+    @pytest.mark.parametrize("weights", [np.ones(3), np.ones((2, 1))])
+    def test_factors_that_do_not_fit_are_refused(self, weights):
+        factors = [np.ones((size, 2)) for size in SHAPE]
+        refuses(ValueError, ["CP model", str(SHAPE), str(weights.shape), "(4, 2)"],
+                lambda: CPModel(SHAPE, weights, factors))  # fmt: skip
+
+    def test_dense_makes_little_beside_the_tensor(self):
+        shape = (60, 50, 40)
+        model = CPModel(shape, np.ones(5), [np.ones((size, 5)) for size in shape])
+        tracemalloc.start()
+        try:
+            model.to_dense()
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 1.5 * 8 * math.prod(shape)
+
+
 class TestCentred:
     def test_the_ranks_and_the_type_are_those_of_the_inner_model(self):
         model, _ = centred_folded_float32(SHAPE, np.random.default_rng(0))
@@ -532,3 +605,21 @@ class TestCentred:
         sums = math.prod(inner.shape) + 2 * inner.margin(0).sum() + 4
         assert math.isclose(model.norm(), math.sqrt(sums))
         refuses(ValueError, ["24,000,000,000", "max_bytes"], model.to_dense)
+
+
+def test_a_class_with_a_kind_of_its_own_is_found_when_a_file_is_read():
+    class Inherited(Dense):
+        pass
+
+    assert MODELS["dense"] is Dense
+
+    class Own(Dense):
+        kind = "own"
+
+    try:
+        arrays = Centred(Own([[1.0, 2.0]]), Additive(1.0, ([0.0], [0.0, 3.0]))).to_arrays()
+        again = Centred.from_arrays((1, 2), arrays)
+    finally:
+        del MODELS["own"]
+    assert type(again.model) is Own
+    np.testing.assert_array_equal(again.to_dense(), [[2.0, 6.0]])

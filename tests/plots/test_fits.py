@@ -13,9 +13,11 @@ import pytest
 import tensorfill
 from tensorfill import Observations, plots
 from tensorfill.labels import Labelled, Labels
+from tensorfill.losses import Logistic, Poisson
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Centred, Dense, FoldedLowRank, Tucker
 from tensorfill.models.additive import Additive
+from tensorfill.models.cp import CPModel
 from tensorfill.plots.drawing import MISSING_GREY, words
 from tensorfill.plots.views import colour_mode, spread
 from tests import examples
@@ -120,6 +122,9 @@ class TestConvergence:
         drawn(nothing)
         assert "no finite objective" in nothing.get_title(loc="left")
 
+    def test_a_method_whose_objective_falls_by_itself_has_one_line_and_no_dots(self):
+        assert list(by_name(plots.convergence(examples.tucker()))) == ["objective"]
+
     def test_what_it_is_drawn_against_must_be_known(self):
         refuses(
             ValueError,
@@ -132,10 +137,15 @@ class TestRanks:
     def test_each_mode_has_its_line_under_its_name(self):
         fit = examples.labelled()
         lines = by_name(plots.ranks(fit))
-        assert list(lines) == [fit.labels.names[mode] for mode in fit.settings["modes"]]
+        assert list(lines) == [fit.labels.names[mode] for mode in fit.modes]
         ranks = np.array([record.ranks for record in fit.history])
         for line, column in zip(lines.values(), ranks.T, strict=True):
             assert line.get_ydata().tolist() == column.tolist()
+
+    def test_other_methods_have_a_rank_of_each_mode_or_one_of_all(self):
+        assert list(by_name(plots.ranks(examples.tucker()))) == ["mode 0", "mode 1", "mode 2"]
+        fit = with_history(examples.tucker(), Record(0, 0.0, 1.0, 1.0, (4,)))
+        assert list(by_name(plots.ranks(fit))) == ["rank"]
 
     def test_ranks_of_zero_are_told_in_words(self):
         panel = plots.ranks(with_history(examples.given(), Record(0, 0.0, 1.0, 1.0, (0, 0, 0))))
@@ -174,6 +184,17 @@ class TestSingularValues:
             unfolded = np.moveaxis(model.to_dense(), mode, 0).reshape(model.shape[mode], -1)
             expected = np.linalg.svd(unfolded, compute_uv=False)[: model.core.shape[mode]]
             np.testing.assert_allclose(line.get_ydata(), expected)
+
+    def test_a_cp_model_has_those_of_its_unfoldings(self):
+        random = np.random.default_rng(0)
+        factors = [random.standard_normal((size, 4)) for size in (30, 25, 3)]
+        model = CPModel((30, 25, 3), random.standard_normal(4), factors)
+        lines = list(by_name(plots.singular_values(dataclasses.replace(examples.given(), model=model))).values())
+        assert [len(line.get_xdata()) for line in lines] == [4, 4, 3]
+        for mode, line in enumerate(lines):
+            unfolded = np.moveaxis(model.to_dense(), mode, 0).reshape(model.shape[mode], -1)
+            expected = np.linalg.svd(unfolded, compute_uv=False)[: len(line.get_ydata())]
+            np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-6)
 
     def test_a_model_without_components_gets_one_sentence(self):
         fit = dataclasses.replace(examples.given(), model=Dense(np.ones((30, 25, 20)), (0, 0)))
@@ -258,7 +279,7 @@ class TestSlices:
         assert panel.figure.get_suptitle() == "mode 0 = 2, mode 3 = 1"
         refuses(ValueError, ["at", "not drawn", "[1]"], lambda: plots.slices(fit, 0, 2, at={1: 1}))
 
-    def test_a_matrix_is_drawn_whole_and_by_what_is_to_be_expected(self):
+    def test_a_matrix_is_drawn_whole_and_by_its_expected_values(self):
         fit = examples.logistic()
         observed, filled = drawn(plots.slices(fit))
         assert set(np.unique(observed.images[0].get_array().compressed())) == {0.0, 1.0}
@@ -333,12 +354,28 @@ class TestHeldOut:
         (panel,) = drawn(plots.held_out(from_file(examples.labelled())))
         assert "held-out" in panel.get_title()
 
-    def test_probabilities_are_drawn_by_what_was_observed(self):
-        (panel,) = drawn(plots.held_out(examples.logistic()))
-        assert all("were" in name for name in by_name(panel))
+    @pytest.mark.parametrize("low", [0, -1])
+    def test_probabilities_are_drawn_by_what_was_observed(self, low):
+        fit = examples.logistic()
+        ones = fit.observations.values == 1
+        values = np.where(ones, 1.0, low)
+        given = dataclasses.replace(
+            fit,
+            observations=fit.observations.with_values(values),
+            recipe=dataclasses.replace(fit.recipe, loss=Logistic(low=low)),
+        )
+        (panel,) = drawn(plots.held_out(given))
+        assert list(by_name(panel)) == [f"{ones.sum()} were 1", f"{(~ones).sum()} were 0"]
+
+    def test_residuals_of_scores_are_not_drawn_whatever_the_loss_is_called(self):
+        class Mine(Poisson):
+            pass
+
+        fit = dataclasses.replace(examples.labelled(), recipe=dataclasses.replace(examples.given().recipe, loss=Mine()))
+        assert len(plots.held_out(fit)) == 2
 
     def test_with_neither_there_is_nothing_to_draw(self):
-        refuses(ValueError, ["neither", "lam='auto'"], lambda: plots.held_out(from_file(examples.given())))
+        refuses(ValueError, ["neither", "choose=Choice()"], lambda: plots.held_out(from_file(examples.given())))
 
     def test_residuals_that_are_all_zero(self):
         drawn(plots.held_out(dataclasses.replace(examples.labelled(), residuals=np.zeros(20))))

@@ -1,1 +1,1 @@
-"""What all parts use: checks of input, optional imports, threads, progress, numbers in words."""
+"""What all parts of the package share: checks of input, optional imports, threads, progress, numbers in words."""

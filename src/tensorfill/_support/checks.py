@@ -1,6 +1,6 @@
-"""Checks of what a caller gives, each of which answers a bad value with one sentence.
+"""Checks of input: a bad value raises an error of one sentence.
 
-The sentence says what was given, what is allowed and, where it is not plain, what to do.
+The sentence says what was given, what is allowed and, if that is not obvious, what to do.
 """
 
 from __future__ import annotations
@@ -88,6 +88,23 @@ def choice(value: Any, name: str, allowed: Collection[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {listed(allowed)}, but {value!r} was given.")
     return value
+
+
+def is_auto(value: Any, name: str) -> bool:
+    """Return whether a setting is ``"auto"``, which leaves its choice to held-out entries; refuse any other text.
+
+    >>> is_auto("auto", "lam"), is_auto(0.5, "lam")
+    (True, False)
+    >>> is_auto("none", "lam")
+    Traceback (most recent call last):
+        ...
+    ValueError: lam must be a number, one number for each regularised mode, or 'auto', but 'none' was given.
+    """
+    if isinstance(value, str) and value != "auto":
+        raise ValueError(
+            f"{name} must be a number, one number for each regularised mode, or 'auto', but {value!r} was given."
+        )
+    return isinstance(value, str)
 
 
 def listed(names: Iterable[Any]) -> str:

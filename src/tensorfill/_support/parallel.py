@@ -1,4 +1,4 @@
-"""Independent work side by side, in threads: compiled loops and BLAS let other threads run meanwhile."""
+"""Independent tasks in parallel threads; compiled loops and BLAS release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _here = threading.local()
 
 
 def thread_count() -> int:
-    """Return how many threads work may be shared among: all that the machine gives, or one within shared work."""
+    """Return how many threads may share work: all cores of the machine, or one inside work that is shared already."""
     return 1 if getattr(_here, "at_work", False) else _cores()
 
 
 def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tuple[T, ...]:
-    """Return the answers of tasks; as many run at a time as there are threads, each as soon as one is free.
+    """Return the results of tasks that run in parallel, one for each free thread.
 
-    The calling thread does its part. A task that shares its own work finds all threads taken, and does it alone. Tasks
-    so small that threads are not worth it run one after the other.
+    The calling thread takes part. A task that would share its own work finds all threads taken, and does it alone.
+    Without `worth_it`, tasks run one after the other.
     """
     helpers = min(len(tasks), thread_count()) - 1
     if helpers < 1 or not worth_it:
@@ -45,7 +45,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
                     break
                 answers[number] = task()
         except BaseException:
-            # Nobody will ask for the answers of what is left, whatever went wrong.
+            # After an error, the results of the other tasks are not needed.
             waiting.clear()
             raise
         finally:
@@ -55,7 +55,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
     try:
         work()
     finally:
-        # One that has not begun is not needed any more; the others are at their last task.
+        # Helpers that have not begun are not needed any more; the others are at their last task.
         begun = [each for each in helping if not each.cancel()]
         errors = [each.exception() for each in begun]
     for error in errors:
@@ -65,22 +65,22 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
 
 
 def in_rounds(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tuple[T, ...]:
-    """Return the answers of tasks that may share their own work: as many as there are threads run side by side.
+    """Return the results of tasks that may share their own work, in rounds of as many as there are threads.
 
-    Those that are left when no more rounds can be filled run one after the other, and have all threads to themselves.
+    Tasks that do not fill a round run one after the other, each with all threads to itself.
     """
     filled = len(tasks) - len(tasks) % thread_count()
     return *side_by_side(tasks[:filled], worth_it=worth_it), *(task() for task in tasks[filled:])
 
 
 def blas_threads(count: int) -> AbstractContextManager[Any]:
-    """Let BLAS have so many threads meanwhile."""
+    """Limit BLAS to this many threads within the context."""
     return _libraries().limit(limits=count, user_api="blas")  # type: ignore[no-any-return]
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Return what sets the threads of BLAS. To look for the libraries takes longer than many a small fit."""
+    """Return the controller of BLAS threads, made once: finding the libraries takes longer than a small fit."""
     import scipy.linalg  # noqa: F401  it brings a BLAS of its own, which must be there to be found
 
     return ThreadpoolController()

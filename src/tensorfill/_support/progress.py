@@ -1,4 +1,4 @@
-"""What a person sees while a method runs."""
+"""The progress display of a run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ import math
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from ..methods.base import Record
-
 SECONDS_BETWEEN_LINES = 10.0
-"""Where there is no terminal, a line about a stage under way comes this often."""
+"""Without a terminal, a running stage writes a line this often."""
+
+
+class Iteration(Protocol):
+    """What is shown of an iteration."""
+
+    @property
+    def iteration(self) -> int:
+        """Its number."""
+
+    @property
+    def objective(self) -> float:
+        """The objective after it."""
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks after it."""
 
 
 class Display:
@@ -46,18 +60,18 @@ class Display:
         self._view.stop()
 
     def begin(self, what: str, steps: int | None) -> None:
-        """Start over for the next stage of the run, of at most so many iterations."""
+        """Start over for the next stage of the run, of at most this many iterations."""
         self._view.begin(what, steps)
 
-    def iteration(self, record: Record) -> None:
-        """Show where an iteration stands."""
+    def iteration(self, record: Iteration) -> None:
+        """Show an iteration."""
         words = [f"objective {record.objective:.5g}", f"ranks {record.ranks}"]
         if self._best < math.inf:
             words.append(f"best held-out error {self._best:.4g}")
         self._view.update(record.iteration, f"iteration {record.iteration}", words)
 
     def tried(self, number: int, held_out: float) -> None:
-        """Show the score of a regularisation that was tried; how many there will be is not known."""
+        """Show the score of a trial; the number of trials is not known in advance."""
         self._best = min(self._best, held_out)
         self._view.update(number, f"{number} tried", [f"held-out error {held_out:.4g}", f"best {self._best:.4g}"])
 
@@ -141,7 +155,7 @@ class _Lines(_Nothing):
             self._say_state()
 
     def _say_state(self) -> None:
-        """Say where the stage stands, unless nothing has been heard of it since the last time."""
+        """Write the state of the stage, unless nothing has changed since the last line."""
         if self._state:
             seconds = time.monotonic() - self._began
             self._console.print(f"{self._stage}: {self._state} ({seconds:.1f} s)", markup=False)

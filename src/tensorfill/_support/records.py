@@ -37,10 +37,27 @@ class Records(Sequence[R], Generic[R]):
             return type(self)(self._records[key])
         if not isinstance(key, str):
             return self._records[key]
-        if key not in self.columns:
+        column = self._column(key)
+        if column is None:
             raise KeyError(f"There is no column {key!r}; the columns are {', '.join(self.columns)}.")
-        return np.array([getattr(record, key) for record in self._records])
+        return column
+
+    def _column(self, name: str) -> NDArray[Any] | None:
+        """Return a column by name, or None if there is none."""
+        if name not in self.columns:
+            return None
+        cells = [getattr(record, name) for record in self._records]
+        try:
+            return np.array(cells)
+        except ValueError:
+            # Tuples of several lengths have no common shape.
+            column = np.empty(len(cells), dtype=object)
+            column[:] = cells
+            return column
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as dictionaries, ready for a table."""
-        return [dataclasses.asdict(record) for record in self._records]  # type: ignore[call-overload]
+        return [
+            {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}  # type: ignore[arg-type]
+            for record in self._records
+        ]

@@ -1,6 +1,6 @@
-"""Data in the form people have it, with its labels: taken in here, and given back in the same form.
+"""Adapters for the data structures that people use: read with their labels, and restored in the same form.
 
-Nothing optional is imported until data of its kind comes in.
+An optional library is imported only when data of its kind comes in.
 """
 
 from .kinds import MISSING

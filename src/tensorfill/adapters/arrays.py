@@ -1,4 +1,4 @@
-"""Arrays, nested lists, masked arrays, and what has been taken in already."""
+"""Arrays, nested lists, masked arrays, and data that was read before."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from ..observations import Observations
 
 
 def is_taken_in(data: Any) -> bool:
-    """Return whether the data says itself what was observed."""
+    """Return whether the data is `Observations` or `Labelled`, which list the observed entries themselves."""
     return isinstance(data, Labelled | Observations)
 
 
 def take_in_again(data: Labelled | Observations, missing: str | None, value: str | None) -> Labelled:
-    """Return what has been taken in already, with plain labels where it has none."""
+    """Return data that was read before, with plain labels if it has none."""
     if missing is not None:
         raise ValueError(
-            f"Observations and Labelled say themselves what was observed, but missing={missing!r} was given; "
-            "leave it out."
+            "missing must be left out for Observations and Labelled, which list the observed entries themselves, "
+            f"but missing={missing!r} was given."
         )
     return data if isinstance(data, Labelled) else Labelled(data, Labels.plain(data.ndim))
 
 
 def take_in_array(data: Any, missing: str | None, value: str | None) -> Labelled:
-    """Return the observations of an array in which NaN, or with ``missing="zero"`` zero too, is missing."""
+    """Return the observations of an array in which NaN is missing, and with ``missing="zero"`` also zero."""
     if missing == "absent":
         raise ValueError(
             "missing='absent' is for sparse arrays and tables, but an array that stores every entry was given; "
-            "give missing='zero' if zeros are missing, or NaN where an entry is and leave missing out."
+            "give missing='zero' if zeros are missing, or leave missing out and set missing entries to NaN."
         )
     if missing == "zero":
         array = real_array(data, "array")

@@ -1,15 +1,15 @@
-"""What kind of object is at hand, found out without importing its library; and what counts as missing in it."""
+"""The kind of an object, found without importing its library, and the values that count as missing."""
 
 from __future__ import annotations
 
 from typing import Any
 
 MISSING = ("zero", "nan", "absent")
-"""What can be missing: zeros, NaN (and null), or what is not stored. NaN is never an observation."""
+"""What counts as missing: zeros, NaN and null, or entries that are not stored. NaN is never an observation."""
 
 
 def is_a(data: Any, library: str, *names: str) -> bool:
-    """Return whether an object's class, or one that it derives from, is one of a library's classes.
+    """Return whether an object's class, or one of its base classes, is one of the named classes of a library.
 
     >>> import numpy as np
     >>> is_a(np.ma.masked_all(3), "numpy", "ndarray"), is_a([1], "numpy", "ndarray")

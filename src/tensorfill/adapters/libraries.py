@@ -1,4 +1,4 @@
-"""The libraries of tables: pandas and polars."""
+"""The libraries whose tables are read: pandas and polars."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from .._support.optional import need
 from .._support.types import Booleans, Floats, Integers
 from .kinds import is_a
-from .tables import TableLibrary
+from .table_library import TableLibrary
 
 
 class Pandas(TableLibrary):
-    """DataFrames of pandas, and Series with an index of several levels; named levels of an index are keys too."""
+    """DataFrames of pandas, and Series with an index of several levels; named index levels are keys too."""
 
     name: ClassVar[str] = "pandas"
 
@@ -24,19 +24,19 @@ class Pandas(TableLibrary):
         return need("pandas", "tables")
 
     def opened(self, data: Any) -> tuple[Any, dict[str, Any]]:
-        """Return a table with all keys as columns, and what it takes to close it again."""
+        """Return a table with all keys as columns, and the form that `closed` needs to undo this."""
         series = is_a(data, "pandas", "Series")
         if series and None in data.index.names:
             raise ValueError(
-                "a Series must have its keys as named levels of its index, but a level has no name; name them with "
-                "data.rename_axis, or give data.reset_index()."
+                "a Series must have its keys as named levels of its index, but a level has no name; name the levels "
+                "with data.rename_axis, or give data.reset_index()."
             )
         table = data.to_frame("value" if data.name is None else data.name) if series else data
         levels = [name for name in table.index.names if name is not None]
         both = [name for name in levels if name in table.columns]
         if both:
             raise ValueError(f"a key must be a column or a level of the index, but {both[0]!r} is both; rename one.")
-        # A level without a name only counts rows.
+        # A level without a name only numbers the rows.
         unnamed = [place for place, name in enumerate(table.index.names) if name is None]
         if levels:
             table = table.reset_index(level=unnamed, drop=True) if unnamed else table
@@ -44,7 +44,7 @@ class Pandas(TableLibrary):
         return table, {"index": levels, "series": series}
 
     def closed(self, table: Any, form: Mapping[str, Any]) -> Any:
-        """Return a table in the form it had."""
+        """Return a table in its original form."""
         if form["index"]:
             table = table.set_index(list(form["index"]))
         return table.iloc[:, 0] if form["series"] else table
@@ -54,7 +54,7 @@ class Pandas(TableLibrary):
         return f"table.groupby({list(keys)}, as_index=False)[{value!r}].mean()"
 
     def numbers(self, table: Any, column: Hashable) -> Floats | None:
-        """Return a column of numbers, NaN where there is none; None where it holds something else."""
+        """Return a column of numbers, with NaN for null, or None if the column holds something else."""
         types = self._pandas.api.types
         values = table[column]
         if not types.is_numeric_dtype(values.dtype) or types.is_complex_dtype(values.dtype):
@@ -63,11 +63,11 @@ class Pandas(TableLibrary):
         return floats
 
     def missing(self, table: Any, column: Hashable) -> Booleans:
-        """Return where a column has null or NaN."""
+        """Return the mask of null and NaN in a column."""
         return np.asarray(table[column].isna())
 
     def distinct(self, table: Any, column: Hashable) -> Any:
-        """Return the keys in a column, as an Index."""
+        """Return the distinct keys of a column, as an Index."""
         pandas = self._pandas
         values = table[column]
         if isinstance(values.dtype, pandas.CategoricalDtype):
@@ -76,11 +76,11 @@ class Pandas(TableLibrary):
         try:
             return found.sort_values()
         except TypeError:
-            # Texts and numbers together have no order but that of the rows.
+            # A mixture of texts and numbers has no order, so it stays in the order of the rows.
             return found
 
     def plain(self, column: Any) -> NDArray[Any]:
-        """Return a column of keys as an array; moments of a time zone as those of UTC."""
+        """Return a column of keys as an array; times with a zone become times in UTC."""
         index = self._pandas.Index(column)
         if getattr(index.dtype, "tz", None) is not None:
             index = index.tz_convert(None)
@@ -88,19 +88,19 @@ class Pandas(TableLibrary):
         return keys
 
     def take(self, keys: Any, places: Integers) -> Any:
-        """Return the keys at some places, as a column."""
+        """Return the keys at the given places, as a column."""
         return keys.take(places)
 
     def table(self, columns: Mapping[Hashable, Any]) -> Any:
-        """Return a table of columns."""
+        """Return a table with these columns."""
         return self._pandas.DataFrame(dict(columns))
 
     def extended(self, table: Any, columns: Mapping[str, Floats]) -> Any:
-        """Return a table with more columns."""
+        """Return a table with these columns added."""
         return table.assign(**columns)
 
     def described(self, keys: Any) -> dict[str, Any]:
-        """Return what a file must hold of keys beside their labels."""
+        """Return what a file must store about keys, besides their labels."""
         categories = getattr(keys, "categories", None)
         if isinstance(keys.dtype, self._pandas.CategoricalDtype) and categories is not None:
             return {"ordered": bool(keys.ordered)} | self.described(categories)
@@ -108,14 +108,14 @@ class Pandas(TableLibrary):
         return {"type": str(keys.dtype), "zone": None if zone is None else str(zone)}
 
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
-        """Return keys of the library's own from labels and what `described` returned."""
+        """Return keys in the library's own type, from labels and the result of `described`."""
         pandas = self._pandas
         index = pandas.Index(keys)
         try:
             index = index.tz_localize("UTC").tz_convert(words["zone"]) if words["zone"] else index
             index = index.astype(words["type"])
         except (TypeError, ValueError, AttributeError, KeyError):
-            # Labels of a type that a file holds as text come back as text.
+            # Labels of a type that a file stores as text come back as text.
             pass
         if "ordered" in words:
             return pandas.CategoricalIndex(index, categories=index, ordered=words["ordered"])
@@ -136,7 +136,7 @@ class Polars(TableLibrary):
         return f"table.group_by({list(keys)}).agg(pl.mean({value!r}))"
 
     def numbers(self, table: Any, column: Hashable) -> Floats | None:
-        """Return a column of numbers, NaN where there is none; None where it holds something else."""
+        """Return a column of numbers, with NaN for null, or None if the column holds something else."""
         polars = self._polars
         values = table[column]
         if not values.dtype.is_numeric() and values.dtype != polars.Boolean:
@@ -145,15 +145,15 @@ class Polars(TableLibrary):
         return floats
 
     def missing(self, table: Any, column: Hashable) -> Booleans:
-        """Return where a column has null or NaN."""
+        """Return the mask of null and NaN in a column."""
         values = table[column]
         flags: Booleans = values.is_null().to_numpy()
         return flags | values.is_nan().fill_null(False).to_numpy() if values.dtype.is_float() else flags
 
     def distinct(self, table: Any, column: Hashable) -> Any:
-        """Return the keys in a column, as a Series.
+        """Return the distinct keys of a column, as a Series.
 
-        An Enum has its categories, in their order; a Categorical has those that occur, in the order of the rows.
+        An Enum has all its categories, in their order. A Categorical has those that occur, in the order of the rows.
         """
         polars = self._polars
         values = table[column]
@@ -164,30 +164,30 @@ class Polars(TableLibrary):
         return values.unique().sort()
 
     def plain(self, column: Any) -> NDArray[Any]:
-        """Return a column of keys as an array; moments of a time zone as those of UTC."""
+        """Return a column of keys as an array; times with a zone become times in UTC."""
         keys: NDArray[Any] = column.to_numpy()
         return keys
 
     def take(self, keys: Any, places: Integers) -> Any:
-        """Return the keys at some places, as a column."""
+        """Return the keys at the given places, as a column."""
         return keys.gather(places)
 
     def table(self, columns: Mapping[Hashable, Any]) -> Any:
-        """Return a table of columns."""
+        """Return a table with these columns."""
         return self._polars.DataFrame(dict(columns))
 
     def extended(self, table: Any, columns: Mapping[str, Floats]) -> Any:
-        """Return a table with more columns."""
+        """Return a table with these columns added."""
         return table.with_columns(**columns)
 
     def described(self, keys: Any) -> dict[str, Any]:
-        """Return what a file must hold of keys beside their labels."""
+        """Return what a file must store about keys, besides their labels."""
         polars = self._polars
         kind = next((name for name in ("Enum", "Categorical") if isinstance(keys.dtype, getattr(polars, name))), None)
         return {"type": kind, "zone": getattr(keys.dtype, "time_zone", None)}
 
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
-        """Return keys of the library's own from labels and what `described` returned."""
+        """Return keys in the library's own type, from labels and the result of `described`."""
         polars = self._polars
         if words["type"] is not None:
             names = keys.tolist()
@@ -203,14 +203,14 @@ LIBRARIES: dict[str, TableLibrary] = {"pandas": Pandas(), "polars": Polars()}
 
 
 def library_of(data: Any) -> TableLibrary | None:
-    """Return the library whose long table this may be, or None."""
+    """Return the library whose table this is, or None."""
     if is_a(data, "pandas", "DataFrame", "Series"):
         return LIBRARIES["pandas"]
     return LIBRARIES["polars"] if is_a(data, "polars", "DataFrame") else None
 
 
 def unread_table(data: Any) -> str | None:
-    """Return what to do with a table of a kind that is not read, or None for anything else."""
+    """Return the code that converts a table of a kind that is not supported, or None for anything else."""
     if is_a(data, "polars", "LazyFrame"):
         return "data.collect()"
     return "data.to_pandas()" if is_a(data, "pyarrow", "Table", "RecordBatch") else None

@@ -1,4 +1,4 @@
-"""Which adapter takes in which kind of data."""
+"""The list of adapters, and the function that reads data with the one that accepts it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .tables import ToTable, answered, take_in_table
 
 @dataclass(frozen=True)
 class Adapter:
-    """Takes in data of one kind.
+    """An adapter for one kind of data.
 
     Parameters
     ----------
     accepts
-        Whether an object is of this kind.
+        Returns whether an object is of this kind.
     take_in
         Returns the observations and labels of the object, given `missing` and `value` as in the function `take_in`.
     has_columns
-        Whether `value` has a meaning.
+        Whether the data has columns that `value` can name.
     """
 
     accepts: Callable[[Any], bool]
@@ -43,13 +43,13 @@ def _array_within(data: Any, missing: str | None) -> Labelled:
 def _table(data: Any, missing: str | None, value: str | None) -> Labelled:
     library = libraries.library_of(data)
     if library is None:
-        raise TypeError(f"tables must be of pandas or polars, but a {type(data).__name__} was given.")
+        raise TypeError(f"a table must be a DataFrame of pandas or polars, but a {type(data).__name__} was given.")
     return take_in_table(data, missing, value, library)
 
 
 def _unread_table(data: Any, missing: str | None, value: str | None) -> Labelled:
     raise TypeError(
-        f"tables must be DataFrames of pandas or polars, but a {type(data).__name__} was given; "
+        f"a table must be a DataFrame of pandas or polars, but a {type(data).__name__} was given; "
         f"give {libraries.unread_table(data)}."
     )
 
@@ -62,17 +62,17 @@ ADAPTERS: list[Adapter] = [
     Adapter(lambda data: libraries.unread_table(data) is not None, _unread_table, has_columns=True),
     Adapter(sparse_arrays.is_scipy, sparse_arrays.take_in_scipy),
     Adapter(sparse_arrays.is_sparse, sparse_arrays.take_in_sparse),
-    # Whatever is left is for numpy to make an array of.
+    # numpy makes an array of anything else, or refuses it.
     Adapter(lambda data: True, arrays.take_in_array),
 ]
-"""The adapters; the first that accepts the data takes it in."""
+"""The adapters; the first that accepts the data reads it."""
 
 RESTORERS: dict[str, type[Restorer]] = {each.kind: each for each in (xarrays.ToDataArray, xarrays.ToDataset, ToTable)}
-"""What turns an array back into the kind of object that came in, by the name it has in a file."""
+"""The classes that turn an array back into the kind of object that was given, by their name in a file."""
 
 
 def take_in(data: Any, *, missing: str | None = None, value: str | None = None) -> Labelled:
-    """Return what was observed, with its labels and the way back to the kind of object that came in.
+    """Return the observations of any data, with its labels and the way back to the kind of object that was given.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None) 
         An array, nested lists, a masked array, `Observations` or `Labelled`; a `DataArray` or `Dataset` of xarray; a
         long table of pandas or polars; a sparse array of scipy or of the package sparse.
     missing
-        ``"nan"``: NaN is missing; the default, except for sparse arrays that read as 0 where nothing is stored, for
-        which it must be said. ``"zero"``: zeros are missing too. ``"absent"``: what a sparse array does not store is
-        missing, while stored zeros were observed. NaN and null are missing in all of them.
+        ``"nan"``: NaN is missing. This is the default, except that a sparse array whose unstored entries read as 0 has
+        no default. ``"zero"``: zeros are missing too. ``"absent"``: entries that a sparse array does not store are
+        missing, while stored zeros were observed. NaN and null are missing in all cases.
     value
-        The column of a table that has the values; by default the last.
+        The column of a table that holds the values; by default the last.
 
     Examples
     --------
@@ -99,14 +99,14 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None) 
     adapter = next(each for each in ADAPTERS if each.accepts(data))
     if value is not None and not adapter.has_columns:
         raise ValueError(
-            f"value names the column of values in a table, but a {type(data).__name__} was given with value={value!r}; "
-            "leave it out."
+            f"value must be left out unless the data is a table, whose column of values it names, but value={value!r} "
+            f"was given with a {type(data).__name__}."
         )
     return adapter.take_in(data, missing, value)
 
 
 def is_table(data: Any) -> bool:
-    """Return whether `answered_table` takes this as a table of keys."""
+    """Return whether `answered_table` treats this as a table of keys."""
     return libraries.library_of(data) is not None or libraries.unread_table(data) is not None
 
 
@@ -123,7 +123,7 @@ def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> 
 
 
 def rebuilt(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Restorer | None:
-    """Return the restorer of a file, or None where its kind is not known here or its library is not installed."""
+    """Return the restorer that a file describes, or None if its kind is unknown or its library is not installed."""
     kind = RESTORERS.get(words["kind"])
     if kind is None or find_spec(words["library"]) is None:
         return None

@@ -1,4 +1,4 @@
-"""What turns an array back into the kind of object that came in, and survives in a file."""
+"""The interface of restorers, which turn an array back into the kind of object that was given, also after a file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..labels import Labels
 
 
 class Restorer(ABC):
-    """Turns an array of the tensor's shape into the kind of object that came in."""
+    """Turns an array of the tensor's shape into the kind of object that was given."""
 
     kind: ClassVar[str]
 
     @property
     @abstractmethod
     def library(self) -> str:
-        """The package that the object is of."""
+        """The package that the object belongs to."""
 
     @abstractmethod
     def __call__(self, dense: Floats) -> Any:
@@ -28,9 +28,9 @@ class Restorer(ABC):
 
     @abstractmethod
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must hold, beside the labels: words and numbers for JSON, and arrays by name."""
+        """Return what a file must store besides the labels: words and numbers for JSON, and arrays by name."""
 
     @classmethod
     @abstractmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the restorer from its labels and what `described` returned."""
+        """Return the restorer, from its labels and the result of `described`."""

@@ -1,4 +1,4 @@
-"""Sparse arrays of scipy and of the package sparse, of which it must be said what the unstored entries are."""
+"""Sparse arrays of scipy and of the package sparse; the caller says whether unstored entries are missing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def take_in_scipy(data: Any, missing: str | None, value: str | None) -> Labelled
 
 
 def take_in_sparse(data: Any, missing: str | None, value: str | None) -> Labelled:
-    """Return the observations of an array of the package sparse; a fill value of NaN says what is missing itself."""
+    """Return the observations of an array of the package sparse; with the fill value NaN, unstored entries are missing.
+
+    With any other fill value, the caller must say what is missing.
+    """
     entries = data.asformat("coo")
     fill = entries.fill_value
     if not np.isnan(fill):
@@ -41,8 +44,8 @@ def take_in_sparse(data: Any, missing: str | None, value: str | None) -> Labelle
             _refuse_unless_missing(missing, "data.todense()")
         elif missing != "absent":
             raise ValueError(
-                f"entries that are not stored have the fill value {fill:g}, but missing={missing!r} was given; give "
-                "missing='absent' if they are missing, or data.todense() if they were observed."
+                f"missing must be 'absent' for a sparse array with the fill value {fill:g}, but missing={missing!r} "
+                "was given; if the unstored entries were observed, give data.todense()."
             )
     return _observed(entries.coords.T, entries.data, entries.shape, missing)
 
@@ -60,10 +63,10 @@ def _refuse_unless_missing(missing: str | None, dense: str) -> None:
 def _observed(coords: Integers, stored: Any, shape: tuple[int, ...], missing: str | None) -> Labelled:
     values: Floats = real_array(stored, "the stored values")
     there = ~np.isnan(values)
-    # What is stored twice is added up, as scipy does; so what is zero is known after that only.
+    # Entries stored twice are added, as scipy does, and only then is it known which are zero.
     observations = Observations(coords[there], values[there], shape, duplicates="sum")
     if missing == "zero":
         if not observations.values.any():
-            raise ValueError("at least one entry must be observed, but all are zero and missing='zero' was given.")
+            raise ValueError("at least one entry must not be zero with missing='zero', but all are zero.")
         observations = observations.select(observations.values != 0)
     return Labelled(observations, Labels.plain(len(shape)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -14,71 +13,12 @@ from .._support.ordering import labels_of
 from .._support.types import Booleans, Floats, Integers
 from ..labels import Labelled, Labels, shown
 from ..observations import Observations
+from .libraries import LIBRARIES
 from .restoring import Restorer
+from .table_library import TableLibrary
 
 Answer = Callable[[Integers], Floats | tuple[Floats, ...]]
-"""Returns predictions, or predictions with the ends of their intervals, at coordinates."""
-
-
-class TableLibrary(ABC):
-    """What is done with the tables of one library."""
-
-    name: ClassVar[str]
-
-    def opened(self, data: Any) -> tuple[Any, dict[str, Any]]:
-        """Return a table with all keys as columns, and what it takes to close it again."""
-        return data, {}
-
-    def closed(self, table: Any, form: Mapping[str, Any]) -> Any:
-        """Return a table in the form it had."""
-        return table
-
-    def columns(self, table: Any) -> list[Hashable]:
-        """Return the names of the columns."""
-        return list(table.columns)
-
-    @abstractmethod
-    def merging(self, keys: Sequence[Hashable], value: Hashable) -> str:
-        """Return the code that merges rows with the same keys into their mean."""
-
-    @abstractmethod
-    def numbers(self, table: Any, column: Hashable) -> Floats | None:
-        """Return a column of numbers, NaN where there is none; None where it holds something else."""
-
-    @abstractmethod
-    def missing(self, table: Any, column: Hashable) -> Booleans:
-        """Return where a column has null or NaN."""
-
-    @abstractmethod
-    def distinct(self, table: Any, column: Hashable) -> Any:
-        """Return the keys in a column in the order of the mode, as a column of the library's own.
-
-        Categories come in their order, whether a row has them or not; anything else is sorted, where it can be.
-        """
-
-    @abstractmethod
-    def plain(self, column: Any) -> NDArray[Any]:
-        """Return a column of keys as an array; moments of a time zone as those of UTC."""
-
-    @abstractmethod
-    def take(self, keys: Any, places: Integers) -> Any:
-        """Return the keys at some places, as a column."""
-
-    @abstractmethod
-    def table(self, columns: Mapping[Hashable, Any]) -> Any:
-        """Return a table of columns."""
-
-    @abstractmethod
-    def extended(self, table: Any, columns: Mapping[str, Floats]) -> Any:
-        """Return a table with more columns."""
-
-    @abstractmethod
-    def described(self, keys: Any) -> dict[str, Any]:
-        """Return what a file must hold of keys beside their labels."""
-
-    @abstractmethod
-    def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
-        """Return keys of the library's own from labels and what `described` returned."""
+"""A function from coordinates to predictions, or to predictions and the two ends of their intervals."""
 
 
 def take_in_table(data: Any, missing: str | None, value: str | None, library: TableLibrary) -> Labelled:
@@ -87,14 +27,14 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
     Parameters
     ----------
     data
-        The table. Combinations of keys without a row are missing, and so are rows whose value is null or NaN: their
-        keys exist, their entry is to be filled.
+        The table. Combinations of keys without a row are missing. A row whose value is null or NaN is missing too, but
+        its keys count.
     missing
         ``"zero"`` if zeros are missing too.
     value
         The column of values; by default the last.
     library
-        Whose table it is.
+        The library of the table.
     """
     table, form = library.opened(data)
     columns = library.columns(table)
@@ -102,7 +42,7 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
     values = library.numbers(table, value_column)
     if values is None:
         raise TypeError(
-            f"the column of values must hold numbers, but {value_column!r} does not; name another of {columns} as "
+            f"the column of values must hold numbers, but {value_column!r} does not; give another of {columns} as "
             "value, or convert it."
         )
     for column in keys:
@@ -120,18 +60,18 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
 
 
 def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) -> Any:
-    """Return a table of keys with a column of predictions, and two of the ends of intervals where there are some.
+    """Return a table of keys with a column of predictions, and with two columns for the ends of intervals, if any.
 
     Parameters
     ----------
     table
-        Has a column for each mode, in any order; further columns stay as they are.
+        A table with a column for each mode, in any order. Further columns stay as they are.
     library
-        Whose table it is.
+        The library of the table.
     labels
         The labels of the fit.
     answer
-        Returns what is asked for at coordinates.
+        Returns the predictions at coordinates.
     """
     opened, _ = library.opened(table)
     columns = {str(column): column for column in library.columns(opened)}
@@ -147,21 +87,22 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
     for name in names:
         if name in columns:
             raise ValueError(
-                f"predictions come as a column {name!r}, but the table has one of that name; drop or rename it."
+                f"the table must not have a column {name!r}, which the predictions will have, but it has one; "
+                "drop or rename it."
             )
     return library.extended(table, dict(zip(names, parts, strict=True)))
 
 
 def _roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable], Hashable]:
-    """Return the columns of keys and that of the values."""
+    """Return the columns of keys, and the column of values."""
     if len(set(map(str, columns))) < len(columns):
         raise ValueError(
             f"the columns of a table must have different names, but {list(columns)} was given; rename some."
         )
     if len(columns) < 3:
         raise ValueError(
-            "a long table must have a column of values and at least two of keys, but the columns are "
-            f"{list(columns)}; give an array instead, or add the columns that are missing."
+            "a long table must have a column of values and at least two columns of keys, but the columns are "
+            f"{list(columns)}; give an array instead, or add the missing columns."
         )
     named = {str(column): column for column in columns}
     if value is None:
@@ -181,8 +122,8 @@ def _coords(library: TableLibrary, table: Any, keys: Sequence[Hashable], labels:
 def _refuse_missing_keys(missing: Booleans, column: Hashable) -> None:
     if missing.any():
         raise ValueError(
-            f"every row must have all its keys, but {column!r} has none in row {missing.argmax()}; leave such rows "
-            "out, or give table.to_numpy() if the table is a matrix with one value in each cell."
+            f"every row must have all its keys, but {column!r} has none in row {missing.argmax()}; leave out rows "
+            "without keys, or give table.to_numpy() if the table is a matrix with one value in each cell."
         )
 
 
@@ -207,15 +148,15 @@ class ToTable(Restorer):
     Parameters
     ----------
     of
-        Whose table it is.
+        The library of the table.
     columns
-        The columns in their order.
+        The columns, in their order.
     value
         The column of the values.
     keys
-        The keys of each mode, as the library's own.
+        The keys of each mode, in the library's own type.
     form
-        What it takes to close the table.
+        The original form of the table, for `TableLibrary.closed`.
     """
 
     kind: ClassVar[str] = "table"
@@ -227,7 +168,7 @@ class ToTable(Restorer):
 
     @property
     def library(self) -> str:
-        """The package that the object is of."""
+        """The package that the object belongs to."""
         return self.of.name
 
     def __call__(self, dense: Floats) -> Any:
@@ -244,7 +185,7 @@ class ToTable(Restorer):
         return self.of.closed(self.of.table(made), self.form)
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must hold; columns go by their names as text there."""
+        """Return what a file must store; names of columns become text."""
         words = {
             "library": self.of.name,
             "columns": [str(column) for column in self.columns],
@@ -258,9 +199,7 @@ class ToTable(Restorer):
 
     @classmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the restorer from its labels and what `described` returned."""
-        from .libraries import LIBRARIES
-
+        """Return the restorer, from its labels and the result of `described`."""
         library = LIBRARIES[words["library"]]
         own = tuple(
             library.rebuilt(keys, described)

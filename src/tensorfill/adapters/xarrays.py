@@ -1,4 +1,4 @@
-"""xarray's labelled arrays: dimensions are modes, and their coordinates the labels."""
+"""xarray's labelled arrays: dimensions are modes, and their coordinates are labels."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ VARIABLE = "variable"
 """The name of the last mode of a Dataset, whose labels are the names of its variables."""
 
 TakeIn = Callable[[Any, str | None], Labelled]
+"""A function that reads an array, given what is missing in it."""
 
 
 def is_data_array(data: Any) -> bool:
@@ -41,7 +42,7 @@ def take_in_data_array(data: Any, missing: str | None, inner: TakeIn) -> Labelle
     missing
         What is missing in the array that it holds.
     inner
-        Takes in that array, which may be an ordinary or a sparse one.
+        Reads that array, which may be dense or sparse.
     """
     seen = inner(data.data, missing).observations
     names = tuple(str(dim) for dim in data.dims)
@@ -53,7 +54,7 @@ def take_in_data_array(data: Any, missing: str | None, inner: TakeIn) -> Labelle
 def take_in_dataset(data: Any, missing: str | None, inner: TakeIn) -> Labelled:
     """Return the observations of a Dataset whose variables share their dimensions; the variables are the last mode.
 
-    Variables keep their scale: where units differ, bring them to a common scale first, or the largest decides.
+    Variables keep their scale. If their units differ, scale them first, because otherwise the largest values dominate.
     """
     first = _first_of(data)
     dims = first.dims
@@ -67,22 +68,22 @@ def take_in_dataset(data: Any, missing: str | None, inner: TakeIn) -> Labelled:
 
 
 def _first_of(data: Any) -> Any:
-    """Return the first variable of a Dataset, all of which must share its dimensions."""
+    """Return the first variable of a Dataset, after checking that all variables share its dimensions."""
     variables = dict(data.data_vars)
     if not variables:
-        raise ValueError("a Dataset must have at least one variable, but it has none; give a DataArray or add one.")
+        raise ValueError("a Dataset must have at least one variable, but it has none; add one or give a DataArray.")
     if VARIABLE in {str(dim) for dim in data.dims}:
         raise ValueError(
-            f"the variables of a Dataset become a mode called {VARIABLE!r}, but it has a dimension of that name; "
-            "rename that one."
+            f"a Dataset must not have a dimension {VARIABLE!r}, the name of the mode that its variables become, but it "
+            "has one; rename that dimension."
         )
     name, first = next(iter(variables.items()))
     for other_name, other in variables.items():
         if set(other.dims) != set(first.dims):
             raise ValueError(
                 f"the variables of a Dataset must share all their dimensions, but {name!r} has {first.dims} and "
-                f"{other_name!r} has {other.dims}; give one variable, as in data[{name!r}], or those that agree, as in "
-                f"data[[{name!r}, ...]]."
+                f"{other_name!r} has {other.dims}; give one variable, as in data[{name!r}], or those with the same "
+                f"dimensions, as in data[[{name!r}, ...]]."
             )
     return first
 
@@ -98,7 +99,7 @@ def _numbers(variable: Any) -> NDArray[Any]:
 
 
 def _keys(data: Any, dim: Hashable) -> NDArray[Any] | None:
-    """Return the labels of a dimension, if it has any."""
+    """Return the labels of a dimension, or None if it has none."""
     if dim not in data.coords or data.coords[dim].ndim != 1:
         return None
     keys: NDArray[Any] = data.coords[dim].values
@@ -112,9 +113,9 @@ class ToDataArray(Restorer):
     Parameters
     ----------
     coords
-        A Dataset of the coordinates alone; it holds them without the data they came with.
+        A Dataset of the coordinates alone, without the data.
     dims, name, attrs
-        What the DataArray had.
+        Those of the original DataArray.
     """
 
     kind: ClassVar[str] = "xarray.DataArray"
@@ -125,7 +126,7 @@ class ToDataArray(Restorer):
 
     @property
     def library(self) -> str:
-        """The package that the object is of."""
+        """The package that the object belongs to."""
         return "xarray"
 
     def __call__(self, dense: Floats) -> Any:
@@ -134,21 +135,21 @@ class ToDataArray(Restorer):
         return made(dense, coords=self.coords.coords, dims=self.dims, name=self.name, attrs=dict(self.attrs))
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must hold; dimensions and variables go by their names as text there."""
+        """Return what a file must store; names of dimensions and variables become text."""
         words, arrays = _described_coords(self.coords, self.dims)
         name = None if self.name is None else str(self.name)
         return words | {"name": name, "attrs": _named(self.attrs)}, arrays
 
     @classmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the restorer from its labels and what `described` returned."""
+        """Return the restorer, from its labels and the result of `described`."""
         coords = _rebuilt_coords(labels, words, arrays)
         return cls(coords, tuple(words["dims"]), words["name"], words["attrs"])
 
 
 @dataclass(frozen=True, eq=False)
 class VariableForm:
-    """What a variable of a Dataset had beside its numbers.
+    """The name, dimensions and attributes of a variable of a Dataset.
 
     Parameters
     ----------
@@ -163,18 +164,18 @@ class VariableForm:
 
 @dataclass(frozen=True, eq=False)
 class ToDataset(Restorer):
-    """Turns an array, whose last mode is the variables, into a Dataset.
+    """Turns an array whose last mode is the variables into a Dataset.
 
     Parameters
     ----------
     coords
-        A Dataset of the coordinates alone.
+        A Dataset of the coordinates alone, without the data.
     dims
-        The dimensions of the array, but for the last.
+        The dimensions of the array, except the last.
     variables
-        What each variable had.
+        The name, dimensions and attributes of each variable.
     attrs
-        What the Dataset had.
+        The attributes of the Dataset.
     """
 
     kind: ClassVar[str] = "xarray.Dataset"
@@ -185,7 +186,7 @@ class ToDataset(Restorer):
 
     @property
     def library(self) -> str:
-        """The package that the object is of."""
+        """The package that the object belongs to."""
         return "xarray"
 
     def __call__(self, dense: Floats) -> Any:
@@ -197,14 +198,14 @@ class ToDataset(Restorer):
         return made
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must hold; dimensions and variables go by their names as text there."""
+        """Return what a file must store; names of dimensions and variables become text."""
         words, arrays = _described_coords(self.coords, self.dims)
         variables = [[str(each.name), [str(dim) for dim in each.dims], _named(each.attrs)] for each in self.variables]
         return words | {"variables": variables, "attrs": _named(self.attrs)}, arrays
 
     @classmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the restorer from its labels and what `described` returned."""
+        """Return the restorer, from its labels and the result of `described`."""
         forms = tuple(VariableForm(name, tuple(dims), attrs) for name, dims, attrs in words["variables"])
         return cls(_rebuilt_coords(labels, words, arrays), tuple(words["dims"]), forms, words["attrs"])
 
@@ -214,9 +215,9 @@ def _named(attrs: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _described_coords(coords: Any, dims: tuple[Hashable, ...]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the coordinates for a file; those of a dimension are its labels and are there already.
+    """Return what a file must store about the coordinates, besides the labels of the dimensions.
 
-    The levels of a dimension with several are left out: its labels hold them together.
+    The levels of a dimension with several levels are left out, because its labels already combine them.
     """
     others = [name for name in coords.coords if name not in dims and name not in coords.indexes]
     listed = [

@@ -1,1 +1,1 @@
-"""The mathematics under the methods; it knows nothing of them."""
+"""The linear algebra that methods use; it does not depend on any of them."""

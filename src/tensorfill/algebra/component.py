@@ -1,4 +1,4 @@
-"""One low-rank unfolding, folded back: the piece of which NORT's answers are made."""
+"""A low-rank matrix, folded into a tensor along one mode; NORT's answers are sums of these components."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from .unfolding import Shape, columns
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """The tensor ``fold_d(u diag(s) v^T)``; `u` and `v` are orthonormal, but for a part cut out of a larger one.
+    """The tensor ``fold_d(u diag(s) v^T)``.
+
+    The columns of `u` and of `v` are orthonormal, unless the component was cut out of a larger one or is an
+    intermediate result.
 
     Parameters
     ----------
     mode
         The mode d along which it is unfolded.
     u
-        Left singular vectors, of shape (I_d, rank).
+        The left singular vectors, of shape (I_d, rank).
     s
-        Singular values, from large to small.
+        The singular values, in decreasing order.
     v
-        Right singular vectors, of shape (N_d, rank).
+        The right singular vectors, of shape (N_d, rank).
     """
 
     mode: int
@@ -43,13 +46,20 @@ class Component:
 
     @property
     def rank(self) -> int:
-        """How many singular values it has."""
+        """The number of singular values."""
         return len(self.s)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by its three arrays."""
+        """The number of bytes of the three arrays."""
         return self.u.nbytes + self.s.nbytes + self.v.nbytes
+
+    def orthonormal(self) -> Component:
+        """Return the same tensor with orthonormal singular vectors."""
+        left, small = np.linalg.qr(self.u * self.s)
+        right, other = np.linalg.qr(self.v)
+        u, s, v = np.linalg.svd(small @ other.T, full_matrices=False)
+        return Component(self.mode, left @ u, s, right @ v.T)
 
     def astype(self, dtype: np.dtype[np.floating]) -> Component:
         """Return the component in another precision."""
@@ -63,5 +73,5 @@ WeightedComponent = tuple[float, Component]
 
 
 def scaled(component: Component, weight: float) -> Floats:
-    """Return the left vectors times the singular values and a weight, in C order, as compiled loops take them."""
+    """Return the left vectors times the singular values and a weight, in C order, as compiled loops require."""
     return np.ascontiguousarray(component.u * (weight * component.s).astype(component.u.dtype))

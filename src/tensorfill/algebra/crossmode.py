@@ -1,15 +1,15 @@
-"""Products with a component folded along one mode and unfolded along another (Proposition 1), for any order.
+"""Products with a component that is folded along one mode and unfolded along another (Proposition 1), for any order.
 
-Let the component be ``fold_j(U V^T)``, with the singular values in `U`, and the unfolding that of mode i. Leave
-both modes out of the shape: what remains, the `rest`, is laid out in the same order inside the rows of V and
-inside the columns of ``unfold_i``. So V is read as (before i, i, after i, rank) and a block B of columns of
-``unfold_i`` as (before j, j, after j, block), each a view of the array as it stands. A product has two stages, with a
-small array of shape (rest, rank, block), the panels, in between:
+Let the component be ``fold_j(U V^T)``, with the singular values in `U`, and the unfolding be along mode i. The modes
+other than i and j, the `rest`, have the same order inside the rows of V and inside the columns of ``unfold_i``. So V
+is read as an array (before i, i, after i, rank), and a block B of columns of ``unfold_i`` as (before j, j, after j,
+block); both are views. A product has two stages, with a small array of shape (rest, rank, block), the panels, between
+them:
 
-- ``unfold_i^T A``: one ``matmul`` takes i out of V; then j is put in, column by column.
-- ``unfold_i B``: j is taken out of B, column by column; then the panels are multiplied with V and summed up.
+- ``unfold_i^T A``: one ``matmul`` contracts V with A over i; then U expands the panels along j, column by column.
+- ``unfold_i B``: U contracts B over j, column by column; then the panels are multiplied with V and summed.
 
-Nothing of the size of V is copied. Cost: (N_i + N_j) * rank * block multiplications. Where i = j there is one panel,
+No array as large as V is copied. The cost is (N_i + N_j) * rank * block multiplications. If i = j there is one panel,
 and V takes the place of U in the stage that runs over the columns.
 """
 
@@ -26,25 +26,25 @@ import numpy as np
 from .._support.parallel import side_by_side
 from .._support.types import Floats
 from .component import Component, WeightedComponent, scaled
-from .unfolding import Shape, around, leading_mode
+from .unfolding import Shape, leading_mode, sizes_around
 
 if TYPE_CHECKING:
     from .compiled.kernels import Term
 
 WORTH_SHARING = 2**16
-"""Numbers in a factor from which on threads share the inner products of a sum."""
+"""Threads share the inner products of a sum if its largest factor has at least this many numbers."""
 
 
 @dataclass(frozen=True, eq=False)
-class SeenFrom:
-    """A component of a sum, unfolded along another mode or along its own.
+class CrossModeProduct:
+    """The two stages of the products with one component, unfolded along another mode or along its own.
 
     Parameters
     ----------
     component, weight
-        What is unfolded, and its weight in the sum.
+        The component, and its weight in a sum.
     shape
-        Shape of the tensor.
+        The shape of the tensor.
     mode
         The mode i of the unfolding.
     """
@@ -63,36 +63,36 @@ class SeenFrom:
         return self.component.mode == self.mode
 
     @property
-    def adds_up(self) -> bool:
-        """Whether different ranges of the leading mode of the columns add to the same panels."""
+    def shares_panels(self) -> bool:
+        """Whether all ranges of columns add to the same panels, so that each thread needs panels of its own."""
         return self._is_own or self.component.mode == leading_mode(self.mode)
 
-    def no_panels(self, block: int) -> Floats:
-        """Return panels of zeros, for a block of so many columns."""
+    def zero_panels(self, block: int) -> Floats:
+        """Return panels of zeros, for a product with `block` columns."""
         rest = 1 if self._is_own else len(self.component.v) // self.shape[self.mode]
         return np.zeros((rest * self.component.rank, block), dtype=self.component.u.dtype)
 
     def contract(self, a: Floats) -> Floats:
-        """Return the panels of ``unfold_i^T a``, its first stage (mulv1)."""
+        """Return the panels of ``unfold_i^T a``: its first stage, (mulv1) in the paper."""
         if self._is_own:
             own: Floats = self._u.T @ a
             return own
-        before, after = around(self.shape, self.mode, without=self.component.mode)
+        before, after = sizes_around(self.shape, self.mode, without=self.component.mode)
         v = self.component.v.reshape(before, self.shape[self.mode], after * self.component.rank)
         return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(-1, a.shape[1])
 
     def term(self, panels: Floats) -> Term:
-        """Return what the loops over the columns take, the second stage of the one and the first of the other."""
+        """Return the arguments of the compiled loop over the columns: stage two of a left product, one of a right."""
         if self._is_own:
             return _writable(self.component.v), panels, 1
-        return self._u, panels, around(self.shape, self.component.mode, without=self.mode)[0]
+        return self._u, panels, sizes_around(self.shape, self.component.mode, without=self.mode)[0]
 
     def finish(self, panels: Floats) -> Floats:
-        """Return ``unfold_i b`` from its panels, the second stage (mulv2)."""
+        """Return ``unfold_i b`` from its panels: its second stage, (mulv2) in the paper."""
         if self._is_own:
             own: Floats = self._u @ panels
             return own
-        rows, before = self.shape[self.mode], around(self.shape, self.mode, without=self.component.mode)[0]
+        rows, (before, _) = self.shape[self.mode], sizes_around(self.shape, self.mode, without=self.component.mode)
         if before == 1:
             plain: Floats = self.component.v.reshape(rows, len(panels)) @ panels
             return plain
@@ -104,39 +104,39 @@ class SeenFrom:
 
 
 def _writable(array: Floats) -> Floats:
-    """Return an array that may be written to; compiled loops take no mixture of those that may and those that not."""
+    """Return a writable array in C order: a tuple of terms is compiled for one kind of array only."""
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 
 
 def inner_product(first: Component, second: Component, shape: Shape) -> float:
-    """Return the inner product of two components as tensors, neither of them made dense."""
+    """Return the inner product of two components as tensors; nothing dense is built."""
     if min(first.rank, second.rank) == 0:
         return 0.0
     if first.mode == second.mode:
         return float(np.vdot((first.u * first.s).T @ (second.u * second.s), first.v.T @ second.v))
-    # Each right factor with the mode of the other taken out of it: (rest, rank of the one, rank of the other).
+    # Each right factor, contracted over the mode of the other component: (rest, its rank, rank of the other).
     one, other = (
-        SeenFrom(x, 1.0, shape, y.mode).contract(y.u * y.s).reshape(-1, x.rank, y.rank)
+        CrossModeProduct(x, 1.0, shape, y.mode).contract(y.u * y.s).reshape(-1, x.rank, y.rank)
         for x, y in ((first, second), (second, first))
     )
     return float(np.vdot(one, np.ascontiguousarray(other.transpose(0, 2, 1))))
 
 
 def square_of_sum(terms: Sequence[WeightedComponent], shape: Shape) -> float:
-    """Return the squared norm of a sum of components of different modes whose vectors are orthonormal."""
+    """Return the squared norm of a sum of components of different modes with orthonormal vectors."""
     pairs = list(itertools.combinations(terms, 2))
     tasks = [partial(inner_product, x, y, shape) for (_, x), (_, y) in pairs]
-    crossed = side_by_side(tasks, worth_it=max(part.v.size for _, part in terms) >= WORTH_SHARING)
-    alone = sum(weight**2 * float(np.vdot(part.s, part.s)) for weight, part in terms)
-    return alone + 2 * sum(v * w * inner for ((v, _), (w, _)), inner in zip(pairs, crossed, strict=True))
+    products = side_by_side(tasks, worth_it=max(part.v.size for _, part in terms) >= WORTH_SHARING)
+    squares = sum(weight**2 * float(np.vdot(part.s, part.s)) for weight, part in terms)
+    return squares + 2 * sum(v * w * inner for ((v, _), (w, _)), inner in zip(pairs, products, strict=True))
 
 
 def inner_product_of_sums(
     first: Sequence[WeightedComponent], second: Sequence[WeightedComponent], shape: Shape
 ) -> float:
-    """Return the inner product of two sums of components; that of a sum with itself costs half."""
+    """Return the inner product of two sums of components; for a sum with itself each pair is computed once."""
     pairs = {frozenset((id(x), id(y))): (x, y) for _, x in first for _, y in second}
     tasks = [partial(inner_product, x, y, shape) for x, y in pairs.values()]
-    answers = side_by_side(tasks, worth_it=max(x.v.size for _, x in first) >= WORTH_SHARING)
-    known = dict(zip(pairs, answers, strict=True))
+    products = side_by_side(tasks, worth_it=max(x.v.size for _, x in first) >= WORTH_SHARING)
+    known = dict(zip(pairs, products, strict=True))
     return sum(a * b * known[frozenset((id(x), id(y)))] for a, x in first for b, y in second)

@@ -1,4 +1,4 @@
-"""Points beyond the last iterate, of no higher rank than it."""
+"""Extrapolation of an iterate without raising its rank, for momentum."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from .svd import whitening_by
 
 
 def extrapolated(now: Component, before: Component, gamma: float, out: Floats | None = None) -> Component:
-    """Return E = X_t + gamma (X_t - X_{t-1}) of one mode, but for what takes it beyond the rank of X_t.
+    """Return an approximation of E = X_t + gamma (X_t - X_{t-1}) along one mode, with the rank of X_t.
 
-    E has twice the rank of the two components. With the left vectors U of X_t and W = E^T U it is replaced by
+    E has up to the sum of the two ranks. With the left vectors U of X_t and W = E^T U it is replaced by
 
         E W (W^T W)^-1 W^T,
 
-    its part in the rows that W spans: a half step of subspace iteration. Iterates are near one another, and what is
-    left out is of second order in their distance; nothing is where they share their rows or their columns.
+    its projection onto the row space that W spans: half a step of subspace iteration. Consecutive iterates are close,
+    and the error is of second order in their distance. It is zero if they share their row or their column space.
 
     Parameters
     ----------
     now, before
         The components of X_t and X_{t-1}, with orthonormal vectors.
     gamma
-        How far to go.
+        The step, as a share of the last one.
     out
-        Where the right factor goes, an array like that of `now`.
+        The array for the right factor, of the shape and type of that of `now`; by default a new one.
     """
     if now.rank == 0:
         return Component(before.mode, before.u, -gamma * before.s, before.v)
@@ -36,7 +36,7 @@ def extrapolated(now: Component, before: Component, gamma: float, out: Floats | 
     np.matmul(before.v, mix, out=w)
     w += now.v @ scaling
     overlap = before.v.T @ now.v
-    # The right vectors of each component are orthonormal, so that their products with W follow from the overlap.
+    # The right vectors of each component are orthonormal, so their products with W follow from the overlap.
     with_now, with_before = scaling + overlap.T @ mix, overlap * s + mix
     whiten, _ = whitening_by(s[:, None] * with_now + mix.T @ with_before)
     u = ((now.u * s) @ with_now + (before.u * old_s) @ with_before) @ (whiten @ whiten.T)

@@ -1,4 +1,4 @@
-"""The unfoldings of a tensor as linear operators: sparse plus low-rank, and dense."""
+"""The unfoldings of a tensor as linear operators: sparse plus low-rank, or dense."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from .._support.parallel import side_by_side
 from .._support.types import Floats
 from .component import Component, WeightedComponent
-from .crossmode import SeenFrom
+from .crossmode import CrossModeProduct
 from .pattern import Share, SparsePattern
-from .unfolding import around, columns, unfold
+from .unfolding import columns, sizes_around, unfold
 
 if TYPE_CHECKING:
     from .compiled.kernels import Term
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TERMS_AT_ONCE = 4
-"""The walk over the columns is compiled for this number of terms, or a multiple of it."""
+"""The loop over the columns is compiled for this number of terms, or a multiple of it."""
 
 SMALLEST_BATCHED_MATRIX = 16
-"""Below this many columns, a batch of small products costs more than one product with a copy."""
+"""With fewer columns than this, a batch of small products costs more than one product with a copy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +39,16 @@ class SparsePlusLowRank:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The numbers of rows and columns."""
         return self.pattern.shape[self.mode], columns(self.pattern.shape, self.mode)
 
     def left(self, a: Floats) -> Floats:
-        """Return the transposed matrix times `a`, in an array that holds it until the next call."""
+        """Return the transposed matrix times `a`, in an array that the next call overwrites."""
         from .compiled import kernels
 
-        seen, a = self._seen, np.ascontiguousarray(a, dtype=self.values.dtype)
-        panels = self._run([partial(part.contract, a) for part in seen])
-        terms = _terms(seen, panels)
+        products, a = self._products, np.ascontiguousarray(a, dtype=self.values.dtype)
+        panels = self._run([partial(product.contract, a) for product in products])
+        terms = _terms(products, panels)
         (out,) = self.pattern.room("left", [(self.shape[1], a.shape[1])], self.values.dtype)
         entries = self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
         self._run([partial(kernels.walk_columns, False, terms, *entries, a, *share, out) for share in self._shares])
@@ -58,32 +58,33 @@ class SparsePlusLowRank:
         """Return the matrix times `b`."""
         from .compiled import kernels
 
-        seen, b = self._seen, np.ascontiguousarray(b, dtype=self.values.dtype)
-        # Panels to which different pieces add are made for every thread.
-        common = [None if part.adds_up else part.no_panels(b.shape[1]) for part in seen]
+        products, b = self._products, np.ascontiguousarray(b, dtype=self.values.dtype)
+        # Panels to which several threads would add are made anew for each thread, and summed afterwards.
+        common = [None if product.shares_panels else product.zero_panels(b.shape[1]) for product in products]
 
         def gathered(share: Share) -> tuple[Floats, list[Floats]]:
             total = np.zeros((self.shape[0], b.shape[1]), dtype=b.dtype)
             panels = [
-                part.no_panels(b.shape[1]) if each is None else each for part, each in zip(seen, common, strict=True)
+                product.zero_panels(b.shape[1]) if each is None else each
+                for product, each in zip(products, common, strict=True)
             ]
             entries = self.pattern.cols[self.mode], self.pattern.rows[self.mode], self.values
-            kernels.walk_columns(True, _terms(seen, panels), *entries, b, *share, total)
+            kernels.walk_columns(True, _terms(products, panels), *entries, b, *share, total)
             return total, panels
 
         totals, panels = zip(*self._run([partial(gathered, share) for share in self._shares]), strict=True)
         whole = [
-            sum(same[1:], same[0]) if part.adds_up else same[0]
-            for part, same in zip(seen, zip(*panels, strict=True), strict=True)
+            sum(same[1:], same[0]) if product.shares_panels else same[0]
+            for product, same in zip(products, zip(*panels, strict=True), strict=True)
         ]
-        finished = self._run([partial(part.finish, each) for part, each in zip(seen, whole, strict=True)])
+        finished = self._run([partial(product.finish, each) for product, each in zip(products, whole, strict=True)])
         total: Floats = np.sum([*totals, *finished], axis=0)
         return total
 
     @property
-    def _seen(self) -> list[SeenFrom]:
+    def _products(self) -> list[CrossModeProduct]:
         shape = self.pattern.shape
-        return [SeenFrom(part, weight, shape, self.mode) for weight, part in self.components]
+        return [CrossModeProduct(part, weight, shape, self.mode) for weight, part in self.components]
 
     @property
     def _shares(self) -> list[Share]:
@@ -93,11 +94,14 @@ class SparsePlusLowRank:
         return side_by_side(tasks, worth_it=self.pattern.is_shared)
 
 
-def _terms(seen: Sequence[SeenFrom], panels: Sequence[Floats]) -> tuple[Term, ...]:
-    """Return what the walk over the columns takes, filled up with nothing: it is compiled for every number of terms."""
-    terms = [part.term(each) for part, each in zip(seen, panels, strict=True)]
-    nothing = np.zeros((1, 0), dtype=panels[0].dtype), np.zeros((0, panels[0].shape[1]), dtype=panels[0].dtype), 1
-    return (*terms, *[nothing] * (-len(terms) % TERMS_AT_ONCE))
+def _terms(products: Sequence[CrossModeProduct], panels: Sequence[Floats]) -> tuple[Term, ...]:
+    """Return the terms for the loop over the columns, padded with empty ones to a multiple of `TERMS_AT_ONCE`.
+
+    numba compiles the loop anew for each number of terms, so there should be few different numbers.
+    """
+    terms = [product.term(each) for product, each in zip(products, panels, strict=True)]
+    empty = np.zeros((1, 0), dtype=panels[0].dtype), np.zeros((0, panels[0].shape[1]), dtype=panels[0].dtype), 1
+    return (*terms, *[empty] * (-len(terms) % TERMS_AT_ONCE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,7 @@ class DenseUnfolding:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The numbers of rows and columns."""
         return self.tensor.shape[self.mode], columns(self.tensor.shape, self.mode)
 
     @property
@@ -136,12 +140,12 @@ class DenseUnfolding:
 
     @property
     def _grouped(self) -> Floats:
-        before, after = around(self.tensor.shape, self.mode)
+        before, after = sizes_around(self.tensor.shape, self.mode)
         return self.tensor.reshape(before, self.tensor.shape[self.mode], after)
 
     @property
     def _batched(self) -> bool:
-        before, after = around(self.tensor.shape, self.mode)
+        before, after = sizes_around(self.tensor.shape, self.mode)
         return before > 1 and after >= SMALLEST_BATCHED_MATRIX
 
 
@@ -151,7 +155,7 @@ def add_dense(component: Component, weight: float, out: Floats) -> None:
         return
     mode, rows = component.mode, out.shape[component.mode]
     u = (component.u * (weight * component.s)).astype(out.dtype, copy=False)
-    before, after = around(out.shape, mode)
+    before, after = sizes_around(out.shape, mode)
     if after == 1:
         out.reshape(before, rows)[...] += component.v @ u.T
     else:

@@ -1,12 +1,13 @@
-"""Where the observed entries lie in each unfolding, and which thread walks which of them in which order.
+"""The places of the observed entries in each unfolding, and the order in which threads process them.
 
-Two things decide what a walk over the entries costs: that no two threads write to the same place, and that the rows of
-the long side of an unfolding that are at work fit in a core's cache. So the columns of every unfolding are cut into
-pieces, ranges of their leading mode, that fit in the cache; a thread has a share of them, and deals with one after the
-other. The entries stay in C order for every mode.
+A loop over the entries is fast if no two threads write to the same place, and if the part of the long factor that is in
+use fits in a core's cache. So the columns of every unfolding are cut into pieces, ranges of their leading mode, that
+fit in the cache. Each thread has a share of the pieces and processes them one after the other. The entries stay in C
+order for every mode.
 
-- The leading mode of the unfoldings along modes 1, 2, ... is mode 0: the entries of a piece follow one another.
-- That of mode 0 is mode 1: every slice of mode 0 gives one run of entries to each piece.
+- The leading mode of the unfoldings along modes 1, 2, ... is mode 0: the entries of a piece are consecutive.
+- The leading mode of the unfolding along mode 0 is mode 1: each slice of mode 0 contributes one run of entries to each
+  piece.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ from .component import Component, WeightedComponent, scaled
 from .unfolding import Shape, column_index, columns, leading_mode
 
 SMALLEST_SHARE = 2**14
-"""Entries below which a thread of its own costs more than it brings."""
+"""With fewer entries than this, another thread costs more time than it saves."""
 
 CACHED_BYTES, ROW_BYTES = 2**18, 64
-"""What the columns of a piece may take of a core's cache, and what one takes with the usual eight numbers."""
+"""The bytes of a core's cache for the columns of a piece, and the bytes of one column with the usual eight numbers."""
 
 SHORTEST_RUN = 16
-"""Pieces are made so large that the runs have at least this many entries on average."""
+"""Pieces are large enough for runs of at least this many entries on average."""
 
 
 class Share(NamedTuple):
-    """What one thread deals with.
+    """The part of the work that one thread does.
 
     Parameters
     ----------
     pieces
-        The q-th piece has the columns ``pieces[q, 0]`` to ``pieces[q, 1]``,
+        Piece q has the columns ``pieces[q, 0]`` to ``pieces[q, 1]``.
     bounds
-        and the runs ``bounds[q]`` to ``bounds[q + 1]``.
+        Piece q has the runs ``bounds[q]`` to ``bounds[q + 1]``.
     runs
-        A run has the entries ``runs[t, 0]`` to ``runs[t, 1]``.
+        Run t has the entries ``runs[t, 0]`` to ``runs[t, 1]``.
     """
 
     pieces: Integers
@@ -60,9 +61,9 @@ class SparsePattern:
     Parameters
     ----------
     coords
-        Coordinates of the entries, sorted in C order.
+        The coordinates of the entries, sorted in C order.
     shape
-        Shape of the tensor.
+        The shape of the tensor.
     modes
         The modes whose unfoldings are needed.
     """
@@ -77,7 +78,7 @@ class SparsePattern:
         self._kept = threading.local()
 
     def _cut(self, first: Integers, mode: int, threads: int) -> list[Share]:
-        """Return pieces of the columns for each thread, of about as many entries and columns in all."""
+        """Return the share of each thread; entries plus columns are about the same for all of them."""
         leading, size = self.shape[leading_mode(mode)], columns(self.shape, mode)
         slices = np.unique(first).astype(np.int64) if mode == 0 else np.zeros(1, dtype=np.int64)
         count = min(math.ceil(size * ROW_BYTES / CACHED_BYTES), self.count // (SHORTEST_RUN * len(slices)))
@@ -97,9 +98,9 @@ class SparsePattern:
         return [_share(pieces[start:stop], runs[start:stop]) for start, stop in itertools.pairwise(edges)]
 
     def room(self, use: str, shapes: Sequence[tuple[int, int]], dtype: DTypeLike) -> list[Floats]:
-        """Return arrays of these shapes, with anything in them: the same memory at every call for the same use.
+        """Return uninitialised arrays of these shapes, in the same memory at every call for the same use.
 
-        Arrays of this size that are made anew at every step cost page faults, and leave holes in the memory.
+        Allocating arrays of this size at every step would cost page faults and fragment the memory.
         """
         ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
         pools: dict[str, Floats] = vars(self._kept)
@@ -110,7 +111,7 @@ class SparsePattern:
 
     @property
     def is_shared(self) -> bool:
-        """Whether there are so many entries that threads share the work."""
+        """Whether several threads share the work."""
         return any(len(shares) > 1 for shares in self.shares.values())
 
     def entries(self, components: Sequence[WeightedComponent]) -> Floats:
@@ -129,15 +130,15 @@ class SparsePattern:
 
 
 def _unsigned(index: Integers) -> NDArray[Any]:
-    """Return an index as unsigned numbers, which a compiled loop need not look at for a minus."""
+    """Return an index as unsigned integers, so that a compiled loop does not test for negative ones."""
     unsigned = index.view(np.dtype(f"u{index.dtype.itemsize}"))
-    # Of one kind with those that are part of the observations: a loop is compiled for either kind.
+    # The coordinates of observations are read-only too, and a loop would be compiled again for writable arrays.
     unsigned.flags.writeable = False
     return unsigned
 
 
 def _share(pieces: Integers, runs: Integers) -> Share:
-    """Return a share of pieces, whose runs are ``runs[q]``, some of them empty."""
+    """Return a share of pieces; piece q has the runs ``runs[q]``, without the empty ones."""
     present = runs[..., 0] < runs[..., 1]
     bounds = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     return Share(np.ascontiguousarray(pieces), bounds, np.ascontiguousarray(runs[present]))

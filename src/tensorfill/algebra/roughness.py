@@ -1,14 +1,14 @@
-"""How rough a tensor is along its modes: quadratic forms that graph Laplacians make.
+"""The roughness of a tensor along its modes: quadratic forms of graph Laplacians.
 
     q(X) = 1/2 <X, S X>,    S = sum_m S_m,    S_m acting along mode m.
 
-For mu_m Tr(Y^T G_m Y), Y = unfold_m X (Section 4.2 of the paper), S_m = 2 mu_m G_m: the explicit form, whose curvature
-2 mu |G| makes short steps. The resolvent form is its Moreau envelope of parameter t,
+For mu_m Tr(Y^T G_m Y), Y = unfold_m X (Section 4.2 of the paper), S_m = 2 mu_m G_m. This explicit form has the
+curvature 2 mu |G|, which forces short steps. The resolvent form is its Moreau envelope with the parameter t,
 
-    S_m = t (I - R_m) = 2 mu_m G_m R_m,    R_m = (I + 2 mu_m G_m / t)^-1,
+    S_m = t (I - R_m) = 2 mu_m G_m R_m,    R_m = (I + 2 mu_m G_m / t)^-1.
 
-which is as steep as the Laplacian for what is smooth along the graph and never steeper than t for what is not, so that
-steps stay long however large mu is.
+Along eigenvectors that are smooth on the graph it has nearly the curvature of the Laplacian, and along all others less
+than t. So steps stay long for any mu.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import scipy.sparse.linalg
 
 from .._support.types import Floats
 from .component import Component, WeightedComponent
-from .unfolding import Shape, around
+from .unfolding import Shape, sizes_around
 
 Operator = Callable[[Floats], Floats]
-"""A symmetric matrix, known by its product with a block of columns."""
+"""A symmetric matrix, given as the function that multiplies it with a block of columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,24 +35,24 @@ class Roughness:
     Parameters
     ----------
     parts
-        The S_m by mode.
+        The operators S_m, by mode.
     curvature
-        A bound of the largest eigenvalue of S.
+        An upper bound of the largest eigenvalue of S.
     """
 
     parts: Mapping[int, Operator]
     curvature: float
 
     def of_dense(self, tensor: Floats) -> Floats:
-        """Return S X of a dense tensor."""
+        """Return S X for a dense tensor X."""
         out = np.zeros_like(tensor)
         for mode, part in self.parts.items():
-            before, after = around(tensor.shape, mode)
+            before, after = sizes_around(tensor.shape, mode)
             out += _along(part, tensor.reshape(before, tensor.shape[mode], after)).reshape(tensor.shape)
         return out
 
     def of_terms(self, terms: Sequence[WeightedComponent], shape: Shape) -> list[WeightedComponent]:
-        """Return S X of a sum of components, as components too; their factors are not orthonormal."""
+        """Return S X for a sum of components X, as a sum of components whose factors are not orthonormal."""
         rough = []
         for weight, component in terms:
             if component.rank == 0:
@@ -66,11 +66,15 @@ class Roughness:
         return rough
 
     def stepped(self, terms: Sequence[WeightedComponent], shape: Shape, step: float) -> list[WeightedComponent]:
-        """Return (I - step S) X of a sum of components, one component for each of them."""
+        """Return (I - step S) X for a sum of components X, with one component for each of them."""
         return [(weight, self._stepped(component, shape, step)) for weight, component in terms]
 
     def _stepped(self, component: Component, shape: Shape, step: float) -> Component:
-        """Return (I - step S) of one component: along its own mode, along the others, or both side by side."""
+        """Return (I - step S) X for one component X.
+
+        S changes its left factor along its own mode and its right factor along the others. If both change, their
+        factors stand side by side, and the rank doubles.
+        """
         if component.rank == 0:
             return component
         mode, u, s, v = component.mode, component.u, component.s, component.v
@@ -84,18 +88,18 @@ class Roughness:
         return Component(mode, np.hstack([u, change]), np.concatenate([s, s]), np.hstack([new_v, v]))
 
     def _of_right_factor(self, component: Component, shape: Shape) -> Floats:
-        """Return the sum of S_m v over all modes m but the component's own, along their axes inside v."""
+        """Return the sum of S_m v over all modes m except the component's own; S_m acts on the axis of m inside v."""
         out = np.zeros_like(component.v)
         for mode, part in self.parts.items():
             if mode != component.mode:
-                before, after = around(shape, mode, without=component.mode)
+                before, after = sizes_around(shape, mode, without=component.mode)
                 blocks = component.v.reshape(before, shape[mode], after * component.rank)
                 out += _along(part, blocks).reshape(component.v.shape)
         return out
 
 
 def _along(part: Operator, blocks: Floats) -> Floats:
-    """Return a matrix times the middle axis of an array of order three."""
+    """Return the product of a matrix with the middle axis of an array of order three."""
     before, size, after = blocks.shape
     if before == 1:
         return part(blocks[0])[None]
@@ -110,7 +114,7 @@ def explicit(graph: scipy.sparse.csr_array, mu: float, largest: float) -> tuple[
 
 
 def resolvent(graph: scipy.sparse.csr_array, mu: float, largest: float, steepest: float) -> tuple[Operator, float]:
-    """Return S = t (I - (I + 2 mu G / t)^-1) and its curvature, for t = `steepest`; the matrix is factored once."""
+    """Return S = t (I - (I + 2 mu G / t)^-1) and its curvature, with t = `steepest`; the matrix is factored once."""
     ratio = 2 * mu / steepest
     size = graph.shape[0]
     factored = scipy.sparse.linalg.splu(scipy.sparse.csc_matrix(scipy.sparse.eye(size) + ratio * graph))

@@ -1,8 +1,8 @@
-"""Where an iterate lives: as components with its values at the observed entries, or as a dense tensor as well.
+"""How an iterate is stored: as components with its values at the observed entries, or as a dense tensor in addition.
 
-Both storages answer the same questions, so that a method is written once: what is the tensor with these components,
-what lies beyond two of them, how large and how rough is one, and what are the unfoldings of one that is smoothed and
-then changed at the observed entries.
+Both storages have the same interface, so a method is written once. A storage makes a point from components,
+extrapolates from two points, computes the norm and the roughness of a point, and returns the unfoldings of a point that
+is smoothed and then changed at the observed entries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WORTH_SHARING = 2**16
-"""Numbers in a dense tensor from which on threads share its modes."""
+"""Threads share the modes of a dense tensor if it has at least this many entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class Point:
     Parameters
     ----------
     components, weights
-        What it is the sum of.
+        The components and their weights in the sum.
     seen
-        Its values at the observed entries.
+        The values at the observed entries.
     full
-        All its values, where the storage is dense.
+        All values, if the storage is dense.
     """
 
     components: tuple[Component, ...]
@@ -61,49 +61,50 @@ class Point:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Rank of each component."""
+        """The rank of each component."""
         return tuple(component.rank for component in self.components)
 
 
 Smoothing = tuple[Roughness, float]
+"""A roughness S and a step: smoothing multiplies with I - step S."""
 
 
 class Storage(Protocol):
-    """What a method asks of a storage."""
+    """The interface of a storage."""
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-        """Return the answers of tasks, one for each mode, by threads where the tensor is worth it."""
+        """Return the results of tasks, one for each mode, computed by threads if the tensor is large enough."""
 
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
 
     def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
-        """Return X_t + gamma (X_t - X_{t-1}); its unfoldings may be asked for until the next one is made."""
+        """Return X_t + gamma (X_t - X_{t-1}); the next call may overwrite its arrays."""
 
     def square(self, point: Point) -> float:
-        """Return the squared norm of a tensor that `point` made of components with orthonormal vectors."""
+        """Return the squared norm of a point whose components have orthonormal vectors."""
 
     def energy(self, roughness: Roughness, point: Point) -> float:
-        """Return the inner product of a tensor with S times itself."""
+        """Return the inner product <X, S X> of a point X."""
 
     def unfoldings(
         self, point: Point, change: Floats, smoothing: Smoothing | None = None
     ) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a point to which `change` is added at the observed entries.
+        """Return a function from modes to unfoldings, of a point plus `change` at the observed entries.
 
-        Before that it is smoothed, if a roughness and a step are given: multiplied with I - step S.
+        The point is first multiplied with I - step S, if a smoothing is given.
         """
 
 
 class SparseStorage:
-    """Sparse plus low-rank: nothing of the size of the tensor is ever made."""
+    """Sparse plus low-rank: no array as large as the tensor is ever made."""
 
     def __init__(self, observations: Observations, modes: Sequence[int]) -> None:
         self._shape = observations.shape
         self._pattern = SparsePattern(observations.coords, observations.shape, modes)
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-        """Return the answers of tasks, one for each mode."""
+        """Return the results of tasks, one for each mode."""
         return in_rounds(tasks, worth_it=self._pattern.is_shared)
 
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
@@ -112,10 +113,10 @@ class SparseStorage:
         return Point(tuple(components), tuple(weights), self._pattern.entries(terms))
 
     def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
-        """Return X_t + gamma (X_t - X_{t-1}), its components of no higher rank than those of X_t.
+        """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t.
 
-        What that leaves out, of second order in the distance of the two, is left in the values at the observed
-        entries: to make them anew from the components would cost more than the difference is worth.
+        The values at the observed entries are exact, while the components have an error of second order in the distance
+        of the two points. Values computed from the components would cost more than that difference matters.
         """
         pairs = list(zip(now.components, before.components, strict=True))
         room = self._pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
@@ -125,17 +126,17 @@ class SparseStorage:
         return Point(components, now.weights, _beyond(now.seen, before.seen, gamma))
 
     def square(self, point: Point) -> float:
-        """Return the squared norm of a tensor."""
+        """Return the squared norm of a point."""
         return square_of_sum(point.terms, self._shape)
 
     def energy(self, roughness: Roughness, point: Point) -> float:
-        """Return the inner product of a tensor with S times itself."""
+        """Return the inner product <X, S X> of a point X."""
         return inner_product_of_sums(point.terms, roughness.of_terms(point.terms, self._shape), self._shape)
 
     def unfoldings(
         self, point: Point, change: Floats, smoothing: Smoothing | None = None
     ) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a point, smoothed, to which `change` is added where observed."""
+        """Return a function from modes to unfoldings, of a smoothed point plus `change` at the observed entries."""
         terms = point.terms
         if smoothing is not None:
             roughness, step = smoothing
@@ -144,14 +145,14 @@ class SparseStorage:
 
 
 class DenseStorage:
-    """A dense tensor beside the components: cheaper where much of the tensor is observed, or it is small."""
+    """A dense tensor in addition to the components: faster if a large share is observed or the tensor is small."""
 
     def __init__(self, observations: Observations) -> None:
         self._shape = observations.shape
         self._positions = observations.positions
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-        """Return the answers of tasks, one for each mode."""
+        """Return the results of tasks, one for each mode."""
         return side_by_side(tasks, worth_it=math.prod(self._shape) >= WORTH_SHARING)
 
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
@@ -162,22 +163,22 @@ class DenseStorage:
         return Point(tuple(components), tuple(weights), full.ravel()[self._positions], full)
 
     def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
-        """Return X_t + gamma (X_t - X_{t-1}), of which nobody asks for the components."""
+        """Return X_t + gamma (X_t - X_{t-1}) without components, which no method needs."""
         full = _beyond(_full(now), _full(before), gamma)
         return Point((), (), _beyond(now.seen, before.seen, gamma), full)
 
     def square(self, point: Point) -> float:
-        """Return the squared norm of a tensor."""
+        """Return the squared norm of a point."""
         return float(np.vdot(_full(point), _full(point)))
 
     def energy(self, roughness: Roughness, point: Point) -> float:
-        """Return the inner product of a tensor with S times itself."""
+        """Return the inner product <X, S X> of a point X."""
         return float(np.vdot(_full(point), roughness.of_dense(_full(point))))
 
     def unfoldings(
         self, point: Point, change: Floats, smoothing: Smoothing | None = None
     ) -> Callable[[int], Unfolding]:
-        """Return the unfoldings, by mode, of a point, smoothed, to which `change` is added where observed."""
+        """Return a function from modes to unfoldings, of a smoothed point plus `change` at the observed entries."""
         total = _full(point).copy()
         if smoothing is not None:
             roughness, step = smoothing
@@ -196,5 +197,7 @@ def _beyond(now: Floats, before: Floats, gamma: float) -> Floats:
 
 def _full(point: Point) -> Floats:
     if point.full is None:
-        raise ValueError("A point of the sparse storage was given to the dense storage.")
+        raise ValueError(
+            "a point of the dense storage must have all its values, but one of the sparse storage was given."
+        )
     return point.full

@@ -1,4 +1,4 @@
-"""Truncated singular value decompositions of an unfolding that is known by its products."""
+"""Truncated singular value decompositions of an unfolding that is given by its products with blocks of vectors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .._support.types import Floats
 
 
 class Unfolding(Protocol):
-    """A matrix known by its products with blocks of vectors."""
+    """A matrix given by its products with blocks of vectors."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The numbers of rows and columns."""
 
     def left(self, a: Floats) -> Floats:
-        """Return the transposed matrix times `a`, in an array that may be used again by the next call."""
+        """Return the transposed matrix times `a`, in an array that the next call may overwrite."""
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
@@ -27,12 +27,12 @@ class Unfolding(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """Singular triplets from large to small; the right vectors are made when it is known how many are wanted.
+    """Singular triplets, in decreasing order; right vectors are computed on request, as many as needed.
 
     Parameters
     ----------
     u, s
-        Left singular vectors and singular values.
+        The left singular vectors and the singular values.
     block, mix
         The right singular vectors are ``block @ mix``.
     """
@@ -43,24 +43,25 @@ class Decomposition:
     mix: Floats
 
     def v(self, count: int | None = None) -> Floats:
-        """Return the first right singular vectors, all unless a number is given."""
+        """Return the first `count` right singular vectors, by default all."""
         vectors: Floats = self.block @ self.mix[:, :count]
         return vectors
 
 
 def whitening(block: Floats) -> tuple[Floats, float]:
-    """Return T such that ``block @ T`` is orthonormal, by a small Gram matrix, and how well that is conditioned.
+    """Return T such that the columns of ``block @ T`` are orthonormal, and the condition of the block.
 
-    Columns are first brought to one length, so that only their angles decide the condition; directions that
-    depend on the others are dropped. The second answer is the least eigenvalue, 1 for orthogonal columns.
+    T comes from the small Gram matrix of the block, after its columns are scaled to length one, so that only their
+    angles matter. Directions that depend on the others are dropped. The condition is the least eigenvalue of the scaled
+    Gram matrix, which is 1 for orthogonal columns.
     """
     return whitening_by(block.T @ block)
 
 
 def whitening_by(gram: Floats) -> tuple[Floats, float]:
-    """Return the same from the Gram matrix of the block."""
+    """Return the result of `whitening` for a block with this Gram matrix."""
     length = np.sqrt(np.diagonal(gram))
-    # A column of length zero has no direction: any length then serves to divide by.
+    # A column of length zero is divided by one: it has no direction, and is dropped below.
     length = np.where(length > 0, length, 1)
     eigenvalues, vectors = scipy.linalg.eigh(gram / np.outer(length, length), check_finite=False)
     keep = eigenvalues > 100 * np.finfo(gram.dtype).eps * max(1, len(eigenvalues))
@@ -69,11 +70,11 @@ def whitening_by(gram: Floats) -> tuple[Floats, float]:
 
 
 REGISTER_BITS = 256
-"""Width of the vector registers that every processor of the last ten years has."""
+"""The width of SIMD registers (AVX2), which common processors have had for ten years."""
 
 
 def whole_registers(width: int, dtype: np.dtype[np.floating]) -> int:
-    """Return the least width of a block, from this one on, whose rows fill vector registers: so it costs no more.
+    """Return `width` rounded up until the rows of a block fill whole SIMD registers, which costs no extra time.
 
     >>> whole_registers(6, np.dtype(np.float64)), whole_registers(6, np.dtype(np.float32))
     (8, 8)
@@ -83,11 +84,11 @@ def whole_registers(width: int, dtype: np.dtype[np.floating]) -> int:
 
 
 WELL_CONDITIONED = 0.1
-"""A least eigenvalue from which one whitening is accurate to rounding."""
+"""If the least eigenvalue is above this, one whitening is accurate up to rounding."""
 
 
 def orthonormal(block: Floats) -> Floats:
-    """Return an orthonormal basis of the columns of a tall `block`; nearly dependent ones are whitened twice."""
+    """Return an orthonormal basis of the columns of a tall `block`; nearly dependent columns are whitened again."""
     for _ in range(3):
         mix, least = whitening(block)
         block = block @ mix
@@ -99,10 +100,9 @@ def orthonormal(block: Floats) -> Floats:
 def subspace_svd(matrix: Unfolding, start: Floats, sweeps: int) -> Decomposition:
     """Return the leading singular triplets by block subspace iteration from the columns of `start`.
 
-    Each sweep multiplies once with the transposed matrix and once with the matrix; a Rayleigh-Ritz step turns
-    the last block into singular vectors. One sweep is enough where `start` comes from a nearby matrix: its
-    block is then nearly orthogonal already, and is whitened without being copied, since
-    ``matrix @ (block @ mix) = (matrix @ block) @ mix``.
+    Each sweep multiplies once with the transposed matrix and once with the matrix. A Rayleigh-Ritz step turns the last
+    block into singular vectors. One sweep is enough if `start` comes from a nearby matrix. The block is then already
+    nearly orthogonal and is whitened without a copy, because ``matrix @ (block @ mix) = (matrix @ block) @ mix``.
     """
     a = start
     for _ in range(sweeps):
@@ -125,8 +125,8 @@ def exact_svd(matrix: Floats) -> Decomposition:
 def gram_svd(matrix: Floats) -> Decomposition:
     """Return the decomposition of a dense matrix by the Gram matrix of its shorter side.
 
-    Several times cheaper than `exact_svd` for a long matrix. Singular values below the root of the rounding
-    error, as a share of the largest, cannot be told from zero this way and are left out.
+    This is several times cheaper than `exact_svd` for a long matrix. Singular values below the square root of the
+    rounding error, relative to the largest, cannot be distinguished from zero this way and are left out.
     """
     rows, cols = matrix.shape
     if rows <= cols:

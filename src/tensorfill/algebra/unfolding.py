@@ -1,7 +1,7 @@
-"""Index arithmetic of unfoldings, for any order, which cannot overflow.
+"""Index arithmetic of unfoldings, for tensors of any order, without overflow.
 
 ``unfold_d`` has mode d as rows and the other modes, in increasing order with the last running fastest
-(C order), as columns. Python's integers do the arithmetic on shapes, so that no product wraps around.
+(C order), as columns. Arithmetic on shapes uses Python's integers, so no product overflows.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def columns(shape: Sequence[int], mode: int) -> int:
     return math.prod(shape[:mode]) * math.prod(shape[mode + 1 :])
 
 
-def around(shape: Sequence[int], mode: int, *, without: int | None = None) -> tuple[int, int]:
-    """Return how many entries the axes before `mode` and those after it span, one axis left out on request.
+def sizes_around(shape: Sequence[int], mode: int, *, without: int | None = None) -> tuple[int, int]:
+    """Return the product of the sizes before `mode` and of those after it, leaving out the mode `without` if given.
 
-    >>> around((4, 5, 6, 7), 2), around((4, 5, 6, 7), 2, without=0)
+    >>> sizes_around((4, 5, 6, 7), 2), sizes_around((4, 5, 6, 7), 2, without=0)
     ((20, 7), (5, 7))
     """
     sizes = [1 if axis == without else size for axis, size in enumerate(shape)]
@@ -56,7 +56,8 @@ def column_index(coords: Integers, shape: Sequence[int], mode: int) -> Integers:
     size = columns(shape, mode)
     if size >= 2**63:
         raise OverflowError(
-            f"The unfolding of shape {tuple(shape)} along mode {mode} has {size:,} columns, 2**63 or more."
+            f"the unfolding along mode {mode} must have fewer than 2**63 columns, but a tensor of shape {tuple(shape)} "
+            f"has {size:,}."
         )
     index = np.zeros(len(coords), dtype=smallest_index_type(size))
     for axis in range(len(shape)):
@@ -67,12 +68,12 @@ def column_index(coords: Integers, shape: Sequence[int], mode: int) -> Integers:
 
 
 def unfold(tensor: NDArray[Any], mode: int) -> NDArray[Any]:
-    """Return the unfolding of a dense tensor along `mode`: a view where the memory allows, else a copy."""
+    """Return the unfolding of a dense tensor along `mode`, as a view if the memory layout allows, else as a copy."""
     return np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
 
 
 def fold(matrix: NDArray[Any], mode: int, shape: Sequence[int]) -> NDArray[Any]:
-    """Return the tensor of which `matrix` is the unfolding along `mode`, as a view.
+    """Return the tensor whose unfolding along `mode` is `matrix`, as a view.
 
     >>> tensor = np.arange(24).reshape(2, 3, 4)
     >>> np.array_equal(fold(unfold(tensor, 1), 1, tensor.shape), tensor)

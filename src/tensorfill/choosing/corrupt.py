@@ -1,35 +1,58 @@
-"""Data with outliers: how large the noise beside them is, and which entries are corrupt."""
+"""Data with outliers: the size of the noise beside them, and which entries are corrupt."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._support.checks import generator
+from .._support.clock import Clock
 from .._support.types import Booleans, Floats
 from ..losses import Square
 from ..losses.robust import EFFICIENT, ROBUST, Robust, largest_noise, make_robust, noise_scale
-from ..methods.base import Callback, Status
+from ..methods.base import Callback, Result
 from ..methods.nort import Nort
+from ..methods.nort.descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, largest_cut, with_room
 from ..methods.nort.method import STEP_MARGIN
 from ..methods.problem import Problem
 from ..models import Model
 from ..observations import Observations
 from ..penalties import LSP, SCAD, Nuclear
 from ..penalties.family import SCAD_THETA
-from .trials import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, PATIENCE, RATIO, SPARE_RANK, largest_cut
 
 LEAST_GAIN = 0.02
-"""A fit with less regularisation is the better one only if the noise beside it is less by this share."""
+"""A fit with less regularisation is better only if the noise beside it is lower by this fraction."""
+
+PATIENCE = 4
+"""The path ends after this many points without a lower noise."""
 
 MOST_ROUNDS = 20
-"""So often at most are all entries judged anew."""
+"""The most rounds in which all entries are judged again."""
 
 REACH = 3.0
-"""The theta of a robust loss that goes by its name, in widths from which on an entry counts as an outlier."""
+"""The theta of a robust loss given by name, in units of the difference from which an entry counts as an outlier."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How a stage reports to its caller.
+
+    Parameters
+    ----------
+    callback
+        Called after every iteration; returning something true stops the run.
+    clock
+        Stops the run when it expires.
+    keep
+        Called with a method and its result whenever that is the best so far.
+    """
+
+    callback: Callback | None = None
+    clock: Clock = dataclasses.field(default_factory=Clock)
+    keep: Callable[[Nort, Result], None] = lambda method, result: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +64,9 @@ class RoughFit:
     noise
         The standard deviation of the noise beside the outliers.
     model
-        An answer that follows neither, as a starting point; None where nothing but zero was found.
+        An answer that follows neither, as a starting point; None if nothing better than zero was found.
     method
-        What it was found with.
+        The method that found it.
     """
 
     noise: float
@@ -57,14 +80,14 @@ def rough_fit(
     modes: Sequence[int] | None = None,
     max_rank: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
-    callback: Callback | None = None,
+    watch: Watch | None = None,
 ) -> RoughFit:
-    """Return the size of the noise in data with outliers, and a starting point; the loss has no part in it.
+    """Return the size of the noise in data with outliers, and a starting point; the loss of the problem is not used.
 
-    A tenth of the entries is held out, and the others are fitted with less and less regularisation, each time from the
-    last answer and with the envelope of the absolute difference that is cut at 1.345 times the noise known so far. The
-    noise is that of the residuals of the held-out entries (see `tensorfill.losses.robust.noise_scale`), which falls
-    until the fit follows the noise; the least is returned, with the model that has it.
+    A tenth of the entries is held out. The others are fitted with less and less regularisation, each time from the
+    last answer, and with the envelope of the absolute difference that is cut at 1.345 times the noise known so far. The
+    noise is that of the residuals of the held-out entries (see `tensorfill.losses.robust.noise_scale`). It falls until
+    the fit follows the noise; the lowest is returned, with its model.
 
     Parameters
     ----------
@@ -74,110 +97,109 @@ def rough_fit(
         As for `Nort`.
     rng
         Decides everything that is random.
-    callback
-        Called after every iteration with its record and the model so far; a true answer ends it, with what is known by
-        then.
+    watch
+        The callback, the clock, and where the best answer so far is kept.
 
     Raises
     ------
-    KeyboardInterrupt
-        If the run is interrupted.
+    Stopped
+        If the caller, the clock or the keyboard asked to stop.
     """
-    rng = generator(rng)
+    rng, watch = generator(rng), watch or Watch()
     fitted, held_out = problem.observations.split(0.1, rng=rng)
     outlier = Robust(Nuclear())
-    settings = Nort(lam=1.0, modes=modes, max_rank=max_rank, max_iter=PATH_ITERATIONS, tol=10 * PATH_TOLERANCE)
+    settings = Nort(
+        lam=1.0, penalty=Nuclear(), modes=modes, max_rank=max_rank, max_iter=PATH_ITERATIONS, tol=10 * PATH_TOLERANCE
+    )
     best = RoughFit(noise_scale(held_out.values), None)
     task = dataclasses.replace(problem, observations=fitted, loss=outlier.cut_at(EFFICIENT * best.noise))
-    limits = settings.regulariser(task).max_ranks
+    count = len(settings.regulariser(task).modes)
     cut, model, stale = largest_cut(settings, task, rng), best.model, 0
     for _ in range(MOST_POINTS):
         cut *= RATIO
         if cut == 0 or stale == PATIENCE:
             break
-        ranks = (0,) * len(limits) if model is None else model.ranks
-        method = dataclasses.replace(
-            settings,
-            lam=STEP_MARGIN * cut**2 / len(limits),
-            penalty=LSP(cut),
-            max_rank=[min(most, 2 * rank + SPARE_RANK) for most, rank in zip(limits, ranks, strict=True)],
-        )
-        result = method.solve(task, start=model, rng=rng, callback=callback)
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        method = dataclasses.replace(settings, lam=STEP_MARGIN * cut**2 / count, penalty=LSP(cut))
+        method = with_room(method, task, model)
+        result = method.solve(task, start=model, rng=rng, callback=watch.callback, clock=watch.clock)
         model = result.model
         noise = noise_scale(model.predict(held_out.coords) - held_out.values)
         if noise < (1 - LEAST_GAIN) * best.noise:
             best, stale = RoughFit(noise, model, method), 0
+            watch.keep(method, result)
         elif best.model is not None:
-            # Before that, what entered may be an outlier that is larger than all the rest.
+            # Before the first gain, what entered may be an outlier that is larger than everything else.
             stale += 1
-        if result.status is Status.CALLBACK:
-            break
+        else:
+            watch.keep(method, result)
+        result.finished_or_stopped()
         task = task.with_loss(outlier.cut_at(EFFICIENT * noise))
     return best
 
 
-def without_corrupt(observations: Observations, rough: RoughFit, rng: np.random.Generator) -> Observations:
+def without_corrupt(
+    observations: Observations, rough: RoughFit, rng: np.random.Generator, watch: Watch | None = None
+) -> Observations:
     """Return the observations without those judged corrupt.
 
-    What a rough fit is far from is corrupt, unless an outlier pulled the fit away from sound entries. So the entries
-    are also judged another way: only what is off by far is rejected at first, what is kept is fitted, and all entries
-    are judged again by that fit with half the limit, and so on down to what noise hardly ever reaches. This may follow
-    outliers where there are many of them, and is believed where it rejects less than half as much.
+    An entry far from the rough fit is corrupt, unless an outlier pulled the fit away from sound entries. So the entries
+    are also judged another way: at first only entries that are far off are rejected, the others are fitted, and all are
+    judged again by that fit with half the limit, and so on down to the largest noise to expect. This may follow
+    outliers if there are many, and is believed if it rejects less than half as many.
     """
     if rough.model is None or rough.method is None:
         return observations
-    limit = largest_noise(rough.noise, len(observations))
-    at_once, by_halves = (
-        _sound(observations, rough.model, rough.method, limit, rng, by_halves=way) for way in (False, True)
-    )
+    judge = _Judge(observations, rough.method, largest_noise(rough.noise, len(observations)), rng, watch or Watch())
+    at_once, by_halves = (judge.sound(rough.model, by_halves=way) for way in (False, True))
     rejected = [np.count_nonzero(~sound) for sound in (at_once, by_halves)]
     return observations.select(by_halves if 2 * rejected[1] < rejected[0] else at_once)
 
 
-def _sound(
-    observations: Observations,
-    model: Model,
-    method: Nort,
-    limit: float,
-    rng: np.random.Generator,
-    *,
-    by_halves: bool,
-) -> Booleans:
-    """Return which entries are not corrupt; at last all are judged again while that makes fewer of them corrupt."""
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Judges entries by fits of those that are sound."""
 
-    def judged(sound: Booleans) -> Floats:
-        """Return how far each entry is from a fit of the sound ones."""
-        nonlocal model
-        model = method.solve(Problem(observations.select(sound), Square()), start=model, rng=rng).model
-        return _differences(observations, model)
+    observations: Observations
+    method: Nort
+    limit: float
+    rng: np.random.Generator
+    watch: Watch
 
-    amounts = _differences(observations, model)
-    largest = float(amounts.max(initial=0)) / 2 if by_halves else 0.0
-    while largest > limit:
-        amounts = judged(amounts <= largest)
-        largest /= 2
-    sound: Booleans = amounts <= limit
-    for _ in range(MOST_ROUNDS):
-        again = judged(sound) <= limit
-        if np.count_nonzero(~again) >= np.count_nonzero(~sound):
-            break
-        sound = again
-    return sound
+    def sound(self, model: Model, *, by_halves: bool) -> Booleans:
+        """Return which entries are not corrupt; the last rounds go on while fewer and fewer are."""
+        amounts = self._differences(model)
+        largest = float(amounts.max(initial=0)) / 2 if by_halves else 0.0
+        while largest > self.limit:
+            model = self._refitted(amounts <= largest, model)
+            amounts = self._differences(model)
+            largest /= 2
+        sound: Booleans = amounts <= self.limit
+        for _ in range(MOST_ROUNDS):
+            model = self._refitted(sound, model)
+            again = self._differences(model) <= self.limit
+            if np.count_nonzero(~again) >= np.count_nonzero(~sound):
+                break
+            sound = again
+        return sound
 
+    def _refitted(self, sound: Booleans, start: Model) -> Model:
+        """Return a fit of the sound entries."""
+        task = Problem(self.observations.select(sound), Square())
+        watch = self.watch
+        result = self.method.solve(task, start=start, rng=self.rng, callback=watch.callback, clock=watch.clock)
+        return result.finished_or_stopped().model
 
-def _differences(observations: Observations, model: Model) -> Floats:
-    return np.abs(model.predict(observations.coords) - observations.values)
+    def _differences(self, model: Model) -> Floats:
+        return np.abs(model.predict(self.observations.coords) - self.observations.values)
 
 
 def is_robust(loss: object) -> bool:
-    """Tell whether a loss is one for data with outliers: a name of `tensorfill.losses.robust.ROBUST`, or a `Robust`."""
+    """Return whether a loss is for data with outliers: a name in `tensorfill.losses.ROBUST`, or a `Robust`."""
     return isinstance(loss, Robust) or (isinstance(loss, str) and loss in ROBUST)
 
 
 def named_robust(loss: str | Robust, noise: float) -> Robust:
-    """Return the robust loss; by name, with a theta that suits the noise."""
+    """Return the robust loss; one given by name gets a theta that suits the noise."""
     width = EFFICIENT * noise
     if loss == "scad":
         return Robust(SCAD(SCAD_THETA, width))

@@ -1,384 +1,476 @@
-"""The runs behind the front door: a fit as it is asked for, or one whose regularisation is chosen first."""
+"""The stages behind the front door: judge, split, search, bring to the end, polish, smooth, refit.
+
+One clock, one guard against interrupts and one place for the best answer so far stand around all stages. A run that is
+stopped, by the caller, the clock or the keyboard, answers with the best it has.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from .._support.clock import Clock, TimeUp
 from .._support.progress import Display
 from .._support.types import Floats
-from ..graphs.reduction import Reduced
-from ..losses import Huber, Square
-from ..methods.base import Callback, Method, Record, Result, Status
-from ..methods.nort import Nort
-from ..methods.nort.continuation import approach
+from ..graphs.reduction import Graph
+from ..losses import Loss, Square
+from ..losses.robust import EFFICIENT, Robust, make_robust
+from ..methods.base import Callback, Method, Record, Result, Status, Stopped
 from ..methods.problem import Problem
-from ..methods.tucker_als import can_refine
-from ..methods.tucker_als import refine as polish
-from ..models import Centred, FoldedLowRank, Model
-from ..models.additive import Additive, fit_additive
+from ..methods.search import PathPoint, Search, Trial, are_better
+from ..models import Centred, Model
 from ..observations import Observations
-from ..penalties.family import Family
-from ..selection import Path
-from .holdout import Split
-from .smooth_field import Smoothed, Smoothing, choose_smoothing, loss_alone, losses_of, smooth_modes
-from .trials import Chooser, Stopped, Trial, are_better
+from .centring import can_centre, centred_split, may_help, offset_of
+from .corrupt import Watch, is_robust, named_robust, rough_fit, without_corrupt
+from .holdout import Holdout
+from .polish import Polish, polished_if_better
+from .smooth_field import Smoothing, choose_smoothing, loss_alone, smooth_modes
+from .splits import Choice, Split, make_splits, whole_split
+from .trials import Trials, fitted, losses_of
+from .walk import search_for
 
-REFINE_SWEEPS = 4
-"""Sweeps of alternating least squares in a polish."""
 
-WORTH_CENTRING = 1.5
-"""Centring is tried where the mean and the effects alone come this near to the best error without."""
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What accompanies a run from its first stage to its last.
+
+    Parameters
+    ----------
+    rng
+        Decides everything that is random.
+    clock
+        Started when the run was asked for; every stage obeys it.
+    display
+        Shows the progress.
+    callback
+        Called after every iteration; returning something true stops the run.
+    """
+
+    rng: np.random.Generator
+    clock: Clock = field(default_factory=Clock)
+    display: Display = field(default_factory=lambda: Display(False))
+    callback: Callback | None = None
+
+    def watch(self, *, counting: bool = True) -> Callback:
+        """Return a callback that shows each iteration, if they are counted, and then asks the caller's own."""
+
+        def watch(record: Record, model: Model) -> object:
+            if counting:
+                self.display.iteration(record)
+            return None if self.callback is None else self.callback(record, model)
+
+        return watch
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked of a pipeline.
+
+    Parameters
+    ----------
+    observations
+        The data, with values as the loss takes them.
+    loss
+        The loss; a robust one by name or as an object.
+    choice
+        How entries are held out.
+    graphs
+        Laplacians by mode.
+    smooth
+        The modes with smooth neighbours, ``"auto"``, or None.
+    centre
+        Whether to subtract the mean and the effects first, or ``"auto"``.
+    refine
+        ``"tucker"`` for a polish by least squares, or None.
+    start
+        A model to start from, if nothing is left to choose.
+    """
+
+    observations: Observations
+    loss: str | Loss | Robust
+    choice: Choice = field(default_factory=Choice)
+    graphs: Mapping[int, Graph] = field(default_factory=dict)
+    smooth: Sequence[int] | str | None = "auto"
+    centre: bool | str = "auto"
+    refine: str | None = None
+    start: Model | None = None
+
+    def stages_asked(self) -> list[str]:
+        """Return the stages that the caller asks for, rather than leaves to held-out entries."""
+        asked = {
+            "laplacian": bool(self.graphs),
+            "smooth": self.smooth is not None and not isinstance(self.smooth, str),
+            "centre": self.centre is True,
+            "refine": self.refine is not None,
+        }
+        return [name for name, wanted in asked.items() if wanted]
+
+    def check(self, method: Method) -> None:
+        """Refuse, with one sentence, a stage that cannot stand around a method or beside the loss."""
+        for stage in self.stages_asked():
+            if stage not in method.stages:
+                raise ValueError(f"{stage} does not go with method '{method.name}'; leave {stage} out.")
+        loss = Square() if is_robust(self.loss) else self.loss
+        for stage in {"smooth", "centre"} & set(self.stages_asked()):
+            if not can_centre(loss):  # type: ignore[arg-type]
+                raise ValueError(f"{stage} needs loss 'square' or 'huber', but the loss is {loss!r}; leave it out.")
+        if self.refine is not None and not isinstance(loss, Square):
+            raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """An answer of one method on every split, and what was done to get it.
+
+    Parameters
+    ----------
+    trials, search, trial
+        Where it was found.
+    splits, models
+        The splits as the models take them, centred or not, and the model of each.
+    losses
+        The loss at each held-out entry.
+    polish, smoothing
+        What was done to the answer of the method, if anything.
+    centred
+        Whether the models are of centred data.
+    """
+
+    trials: Trials
+    search: Search
+    trial: Trial
+    splits: Sequence[Split]
+    models: Sequence[Model]
+    losses: Floats
+    polish: Polish | None = None
+    smoothing: Smoothing | None = None
+    centred: bool = False
+
+    @classmethod
+    def of(cls, trials: Trials, search: Search, trial: Trial) -> Answer:
+        """Return the answer of a trial as it is."""
+        return cls(trials, search, trial, trials.splits, trial.models, trial.losses, centred=trials.centred)
+
+    @property
+    def residuals(self) -> Floats:
+        """The absolute error at each held-out entry."""
+        pairs = zip(self.splits, self.models, strict=True)
+        return np.concatenate([np.abs(split.predict(model) - split.held_out.values) for split, model in pairs])
+
+    def final(self, entries: int) -> Method:
+        """Return the method with what was chosen, for a fit of this many entries."""
+        return self.search.final(self.trials, entries)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run came to.
+    """The answer of a run, and how it was made.
 
     Parameters
     ----------
     method, result
-        The method with its final settings, and its answer.
-    path
-        The regularisations that were tried, where one was chosen.
+        The method with its final settings, and its result.
+    loss
+        The loss it was fitted with.
+    points
+        Every trial, in order; empty if nothing was held out.
     residuals
-        How far the held-out entries were from a fit without them, where there were any.
+        The absolute error at the held-out entries of a fit without them; None if nothing was held out.
     holdout
-        What was held out, in words.
-    refined
-        Whether the answer was polished by least squares.
-    centred
-        Whether the mean and the effects of the data were taken away first.
-    smoothing
-        The smooth field that is part of the answer, if any.
+        How entries were held out.
+    polish, smoothing, centred, mu
+        What was done around the method.
     """
 
     method: Method
     result: Result
-    path: Path | None = None
+    loss: Loss | Robust
+    points: Sequence[PathPoint] = ()
     residuals: Floats | None = None
-    holdout: str | None = None
-    refined: bool = False
-    centred: bool = False
+    holdout: Holdout | None = None
+    polish: Polish | None = None
     smoothing: Smoothing | None = None
+    centred: bool = False
+    mu: float = 0.0
 
 
-def fit_as_given(
-    method: Method,
-    problem: Problem,
-    start: Model | None,
-    rng: np.random.Generator,
-    display: Display,
-    callback: Callback | None,
-) -> Outcome:
-    """Run a method as it is."""
-    display.begin("fitting", method.max_iter)
-    return Outcome(method, method.solve(problem, start=start, rng=rng, callback=watching(display, callback)))
-
-
-def fit_from_above(
-    method: Nort, problem: Problem, rng: np.random.Generator, display: Display, callback: Callback | None
-) -> Outcome:
-    """Run NORT from the answer of larger lambdas, for as long as its time limit allows in all."""
-    began = time.monotonic()
-    display.begin("coming down to lambda", None)
-    above = approach(method, problem, rng, watching(display, callback, counting=False))
-    if above is None:
-        return fit_as_given(method, problem, None, rng, display, callback)
-    if above.status not in (Status.CONVERGED, Status.MAX_ITER):
-        return Outcome(method, above)
-    timed = method
-    if method.time_limit is not None:
-        timed = replace(method, time_limit=max(method.time_limit - (time.monotonic() - began), 1e-9))
-    outcome = fit_as_given(timed, problem, above.model, rng, display, callback)
-    return replace(outcome, method=method)
-
-
-@dataclass(eq=False)
-class Automatic:
-    """A fit whose regularisation is chosen on held-out entries.
-
-    Between the choice and the fit of all entries, the fits without the held-out entries are brought to their end, since
-    their errors there are what error bars rest on. Where the run is stopped, the best answer so far is the outcome.
+class Pipeline:
+    """Makes an answer, stage by stage.
 
     Parameters
     ----------
-    settings
-        The method; its lambda and penalty are replaced.
-    problem
-        All entries; without the slices that have none, where graphs tell these.
-    reduced
-        The graphs, and the way back to all slices, if there are any.
-    splits
-        The entries to fit and those to score with.
-    family
-        The penalties to choose among.
-    holdout
-        What was held out, in words.
-    centre
-        Whether to take the mean and the effects away first, or ``"auto"``.
-    refine
-        ``"tucker"`` for a polish by least squares, or None.
-    smooth
-        The modes whose neighbours are alike, ``"auto"``, or None.
+    task
+        What is asked.
+    run
+        The clock, the display and the rest that accompanies the run.
     """
 
-    settings: Nort
-    problem: Problem
-    reduced: Reduced | None
-    splits: Sequence[Split]
-    family: Family
-    holdout: str
-    centre: bool | str
-    refine: str | None
-    smooth: Sequence[int] | str | None
-    rng: np.random.Generator
-    display: Display
-    callback: Callback | None
+    def __init__(self, task: Task, run: Run) -> None:
+        self._task, self._run = task, run
+        self._trials: list[Trials] = []
+        self._champion: Answer | None = None
+        self._current: Answer | None = None
+        self._rough: tuple[Method, Result] | None = None
 
-    def __post_init__(self) -> None:
-        limit = self.settings.time_limit
-        self._deadline = None if limit is None else time.monotonic() + limit
-        self._choosers: list[Chooser] = []
-
-    def run(self) -> Outcome:
-        """Choose, then fit all entries with what was chosen."""
-        self.display.begin("choosing lambda", None)
+    def as_given(self, method: Method) -> Outcome:
+        """Run a method on all entries as it is, with nothing held out."""
+        start = self._task.start
         try:
-            chooser = self._chosen()
-            self.display.begin("fitting without the held-out entries", chooser.settings.max_iter)
-            without = self._brought_to_the_end(chooser)
-        except Stopped as stop:
-            return self._best_so_far(stop.status)
-        models, refined = self._polished_if_better(chooser, [result.model for result in without])
-        self.display.begin("looking for smoothness", None)
-        smoothed = self._smoothed_if_better(chooser, models)
-        result = self._fit_of_all(chooser, without[0].model, refined, smoothed)
-        final = chooser.final(len(self.problem.observations))
-        return self._outcome(chooser, final, result, models, refined, smoothed)
+            problem, near = self._judged(method, choosing=False)
+            self._run.display.begin("fitting", method.max_iter)
+            first = near if start is None and near is not None and method.can_start_from(near, problem) else start
+            result = fitted(
+                method, problem, first, rng=self._run.rng, callback=self._run.watch(), clock=self._run.clock
+            )  # fmt: skip
+        except (Stopped, TimeUp, KeyboardInterrupt) as stop:
+            return self._best_so_far(stop)
+        return Outcome(method.resolved(problem), result, problem.loss)
 
-    def _chosen(self) -> Chooser:
-        """Return the chooser that found the best regularisation, of the data as it is or of the centred data."""
-        if self.centre is True:
-            return self._choose(centred=True)
-        plain = self._choose(centred=False)
-        if self.centre == "auto" and self._takes_differences and self._may_help(plain.leader):
-            centred = self._choose(centred=True)
-            if centred.leader.beats(plain.leader):
-                return centred
-        return plain
+    def best_of(self, methods: Sequence[Method]) -> Outcome:
+        """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it."""
+        try:
+            self.prepare(methods[0])
+            for number, method in enumerate(methods):
+                self.contend(method, self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None)
+            self._run.clock.check()
+            return self._refitted(self.best)
+        except (Stopped, TimeUp, KeyboardInterrupt) as stop:
+            return self._best_so_far(stop)
+
+    def prepare(self, method: Method) -> None:
+        """Judge which entries are corrupt, if the loss asks for it, and hold entries out."""
+        self._problem, _ = self._judged(method, choosing=True)
+        self.splits, self.holdout = make_splits(
+            self._problem.observations, self._problem.loss, self._task.choice, self._run.rng, self._task.graphs
+        )
+
+    def contend(self, method: Method, clock: Clock | None = None) -> Answer:
+        """Let a method choose its settings and finish its answer, and keep it if it is the best so far."""
+        self._current = None
+        clock = clock or self._run.clock
+        self._run.display.begin(f"choosing settings of {method.name}", None)
+        try:
+            self._search(method, clock)
+            self._bring_to_the_end(clock)
+            self._polish(clock)
+            self._smooth(clock)
+        except (Stopped, TimeUp) as stop:
+            # The time of this method is over, but what it has so far is an answer.
+            if self._current is None or _status(stop) is not Status.TIME_LIMIT:
+                raise
+        answer = self.current
+        self._champion, self._current = self.best, None
+        return answer
 
     @property
-    def _takes_differences(self) -> bool:
-        """Whether the loss compares values of one kind, so that some of them can be taken away from both."""
-        return isinstance(self.problem.loss, Square | Huber)
+    def current(self) -> Answer:
+        """The answer of the method at work."""
+        if self._current is None:
+            raise ValueError("No method has an answer yet.")
+        return self._current
+
+    @property
+    def best(self) -> Answer:
+        """The best answer so far."""
+        if self._champion is None:
+            return self.current
+        if self._current is not None and are_better(self._current.losses, self._champion.losses):
+            return self._current
+        return self._champion
+
+    # The stages
+
+    def _judged(self, method: Method, *, choosing: bool) -> tuple[Problem, Model | None]:
+        """Return the problem and, for a robust loss, where to start.
+
+        If settings are chosen, the entries that a rough fit judges corrupt are left out. If not, they stay, and the
+        loss allows for them.
+        """
+        task, run = self._task, self._run
+        if not is_robust(task.loss):
+            return Problem(task.observations, task.loss), None  # type: ignore[arg-type]
+        if method.takes_robust and not choosing:
+            return Problem(task.observations, make_robust(task.loss)), None  # type: ignore[arg-type]
+        run.display.begin("looking for corrupt entries", None)
+        watch = Watch(run.watch(counting=False), run.clock, self._keep_rough)
+        rough = rough_fit(
+            Problem(task.observations, Square()),
+            modes=getattr(method, "modes", None),
+            max_rank=getattr(method, "max_rank", None),
+            rng=run.rng,
+            watch=watch,
+        )
+        if choosing:
+            return Problem(without_corrupt(task.observations, rough, run.rng, watch), Square()), None
+        loss = named_robust(task.loss, rough.noise).cut_at(EFFICIENT * rough.noise)  # type: ignore[arg-type]
+        return Problem(task.observations, loss), rough.model
+
+    def _keep_rough(self, method: Method, result: Result) -> None:
+        self._rough = method, result
+
+    def _search(self, method: Method, clock: Clock) -> None:
+        """Find the best settings for the data as it is or, if that is better, for the centred data."""
+        task = self._task
+        if task.centre is True:
+            self._searched(method, clock, centred=True)
+            return
+        plain = self._searched(method, clock, centred=False)
+        possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
+        if possible and may_help(self.splits, plain.point.held_out):
+            self._searched(method, clock, centred=True)
+
+    def _searched(self, method: Method, clock: Clock, *, centred: bool) -> Trial:
+        splits = [centred_split(split) for split in self.splits] if centred else self.splits
+        search = search_for(method)
+        before = self._current
+
+        def tried(trial: Trial) -> None:
+            self._run.display.tried(sum(len(each.points) for each in self._trials), trial.point.held_out)
+            if trials.best is trial and (before is None or are_better(trial.losses, before.losses)):
+                self._current = Answer.of(trials, search, trial)
+
+        trials = Trials(
+            splits, self._run.rng, clock, self._run.watch(counting=False), tried, centred, self._loss_of_a_field_alone
+        )
+        self._trials.append(trials)
+        search.run(trials)
+        return trials.leader
+
+    def _bring_to_the_end(self, clock: Clock) -> None:
+        """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
+        answer = self.current
+        method = answer.final(len(answer.trials.splits[0].problem.observations))
+        self._run.display.begin("fitting without the held-out entries", method.max_iter)
+        results = answer.trials.solve(method, answer.trial.models, answer.trial.point.mu)
+        losses = losses_of(answer.splits, [result.model for result in results])
+        trial = replace(answer.trial, results=results, losses=losses)
+        self._current = Answer.of(answer.trials, answer.search, trial)
+        for result in results:
+            result.finished_or_stopped()
+
+    def _polish(self, clock: Clock) -> None:
+        """Polish by least squares, if that is asked for and lowers the held-out error."""
+        if self._task.refine is None:
+            return
+        clock.check()
+        self._run.display.begin("polishing", None)
+        answer = self.current
+        models, polish = polished_if_better(answer.splits, answer.models, clock)
+        if polish is not None:
+            losses = losses_of(answer.splits, models)
+            self._current = replace(answer, models=models, losses=losses, polish=polish)
+
+    def _smooth(self, clock: Clock) -> None:
+        """Add smooth fields, if these are asked for or lower the held-out error."""
+        if not self._smooth_weights:
+            return
+        clock.check()
+        self._run.display.begin("looking for smoothness", None)
+        answer = self.current
+        alone = answer.trials.splits if self._task.centre is True else self.splits
+        found = choose_smoothing(answer.splits, answer.models, alone, self._smooth_weights, clock)
+        if found is None or (self._task.smooth == "auto" and not are_better(found.losses, answer.losses)):
+            return
+        self._current = replace(
+            answer,
+            splits=found.splits,
+            models=found.models,
+            losses=found.losses,
+            smoothing=found.smoothing,
+            # A field that does without low rank takes the data as it is.
+            centred=answer.centred and found.splits is answer.splits,
+        )
 
     @cached_property
     def _smooth_weights(self) -> dict[int, float]:
         """The weight of each mode that may be smooth; those with a graph are smooth already."""
-        if not self._takes_differences:
+        if not can_centre(self._problem.loss):
             return {}
-        graphs = () if self.reduced is None else self.reduced.graphs
-        weights = smooth_modes(self.problem.observations, self.smooth)
-        return {mode: weight for mode, weight in weights.items() if mode not in graphs}
+        weights = smooth_modes(self._problem.observations, self._task.smooth)
+        return {mode: weight for mode, weight in weights.items() if mode not in self._task.graphs}
 
     @cached_property
     def _loss_of_a_field_alone(self) -> float:
-        """What a smooth field has at the held-out entries, the rival of low rank."""
+        """The held-out loss of a smooth field alone, the rival of every method."""
         return loss_alone(self.splits, self._smooth_weights)
 
-    def _choose(self, *, centred: bool) -> Chooser:
-        splits = [_centred_split(split) for split in self.splits] if centred else self.splits
-        points = [] if not self._choosers else self._choosers[-1].points
-        chooser = Chooser(
-            self.settings, splits, self.family, self.rng, watching(self.display, self.callback, counting=False),
-            lambda point: self.display.tried(len(points), point.held_out), self._deadline, centred, points,
-            self._loss_of_a_field_alone,
-        )  # fmt: skip
-        self._choosers.append(chooser)
-        chooser.choose()
-        return chooser
+    # The answer
 
-    def _may_help(self, leader: Trial) -> bool:
-        """Tell whether the mean and the effects alone come near to the best so far."""
-        losses = [split.problem.loss.value(*_alone(split)) for split in self.splits]
-        alone = np.sqrt(2 * np.mean(np.concatenate(losses)))
-        return bool(alone <= WORTH_CENTRING * leader.point.held_out)
+    def _refitted(self, answer: Answer) -> Outcome:
+        """Fit all entries with what was chosen."""
+        run, mu = self._run, answer.trial.point.mu
+        whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._task.graphs)
+        split = centred_split(whole) if answer.trials.centred else whole
+        problem = split.at(mu)
+        method = answer.final(len(problem.observations))
+        run.display.begin("fitting all entries", method.max_iter)
+        # With graphs, slices that were held out are no part of the answers on the splits.
+        start = whole.part(self.splits[0].whole(answer.trial.models[0]))
+        result = fitted(
+            method,
+            problem,
+            start if method.can_start_from(start, problem) else None,
+            rng=run.rng,
+            callback=run.watch(),
+            clock=run.clock,
+        )
+        if not result.finished and (answer.polish or answer.smoothing):
+            return self._outcome(answer, replace(result, model=self._whole_model(answer)))
+        model = result.model
+        if answer.polish is not None:
+            run.display.begin("polishing", None)
+            model = answer.polish(problem, model, Clock())
+        if answer.smoothing is not None:
+            run.display.begin("smoothing", None)
+            data = split if answer.centred else whole
+            model = answer.smoothing.added_to(model, data.problem.observations)
+        if answer.centred:
+            model = Centred(model, offset_of(whole))
+        return self._outcome(answer, replace(result, model=whole.whole(model)), method.resolved(problem))
 
-    def _brought_to_the_end(self, chooser: Chooser) -> tuple[Result, ...]:
-        """Return the fits without the held-out entries, solved as far as the caller asks."""
-        method = chooser.final(len(chooser.splits[0].problem.observations))
-        results = chooser.solve(method, chooser.leader.models, chooser.leader.candidate.mu)
-        chooser.best = replace(chooser.leader, results=results)
-        for result in results:
-            if result.status not in (Status.CONVERGED, Status.MAX_ITER):
-                raise Stopped(result.status)
-        return results
+    def _whole_model(self, answer: Answer) -> Model:
+        """Return the model of the whole tensor that an answer has on the first split."""
+        split, model = self.splits[0], answer.models[0]
+        return split.whole(Centred(model, offset_of(split)) if answer.centred else model)
 
-    def _fit_of_all(self, chooser: Chooser, start: Model, refined: Polish | None, smoothed: Smoothed | None) -> Result:
-        whole = Split(self.problem, self.splits[0].held_out, self.reduced)
-        offset = _offset_of(whole) if chooser.centred else None
-        problem = (_centred_split(whole) if chooser.centred else whole).at(chooser.leader.candidate.mu)
-        method = chooser.final(len(problem.observations))
-        if self._deadline is not None:
-            method = replace(method, time_limit=max(self._deadline - time.monotonic(), 1e-9))
-        self.display.begin("fitting all entries", method.max_iter)
-        watch = watching(self.display, self.callback)
-        # A graph tells slices that are held out, and they are no part of the problem then.
-        warm = start if start.shape == problem.observations.shape else None
-        result = method.solve(problem, start=warm, rng=self.rng, callback=watch)
-        if refined is not None:
-            result = replace(result, model=refined(problem, result.model))
-        if smoothed is not None:
-            centred = _is_centred(chooser, smoothed)
-            offset = offset if centred else None
-            data = problem.observations if centred else whole.problem.observations
-            result = replace(result, model=smoothed.smoothing.added_to(result.model, data))
-        if offset is not None:
-            result = replace(result, model=Centred(result.model, offset))
-        return result if self.reduced is None else replace(result, model=self.reduced.extend(result.model))
-
-    def _smoothed_if_better(self, chooser: Chooser, models: Sequence[Model]) -> Smoothed | None:
-        """Return answers with smooth fields, if these are asked for or lower the held-out error."""
-        weights = self._smooth_weights
-        alone = chooser.splits if self.centre is True else self.splits
-        found = choose_smoothing(chooser.splits, models, alone, weights)
-        if found is None or self.smooth != "auto" or are_better(found.losses, losses_of(chooser.splits, models)):
-            return found
-        return None
-
-    def _polished_if_better(self, chooser: Chooser, models: Sequence[Model]) -> tuple[Sequence[Model], Polish | None]:
-        """Return the models, polished by least squares if that is asked for and lowers the held-out error."""
-        if self.refine is None or not all(isinstance(model, FoldedLowRank) for model in models):
-            return models, None
-
-        def score(each: Sequence[Model]) -> float:
-            return sum(float(split.losses(model).sum()) for split, model in zip(chooser.splits, each, strict=True))
-
-        best, chosen = models, None
-        # What is left of noise beyond a gap among the singular values would be fitted in earnest.
-        for how in (Polish(), Polish(to_the_gap=True)):
-            polished = [how(split.problem, model) for split, model in zip(chooser.splits, models, strict=True)]
-            if score(polished) < score(best):
-                best, chosen = polished, how
-        return best, chosen
-
-    def _best_so_far(self, status: Status) -> Outcome:
-        """Return the best answer there is where the run was stopped: that of the first split."""
-        best = [chooser for chooser in self._choosers if chooser.best is not None]
-        if not best:
-            raise KeyboardInterrupt
-        chooser = best[0]
-        for other in best[1:]:
-            if other.leader.beats(chooser.leader):
-                chooser = other
-        leader = chooser.leader
-        result = replace(leader.results[0], status=status)
-        if chooser.centred:
-            result = replace(result, model=Centred(result.model, _offset_of(self.splits[0])))
-        if self.splits[0].reduced is not None:
-            result = replace(result, model=self.splits[0].reduced.extend(result.model))
-        return self._outcome(chooser, leader.method, result, leader.models)
-
-    def _outcome(
-        self,
-        chooser: Chooser,
-        method: Nort,
-        result: Result,
-        without: Sequence[Model],
-        refined: Polish | None = None,
-        smoothed: Smoothed | None = None,
-    ) -> Outcome:
-        splits, models = (chooser.splits, without) if smoothed is None else (smoothed.splits, smoothed.models)
-        residuals = [
-            np.abs(split.predict(model) - split.held_out.values) for split, model in zip(splits, models, strict=True)
-        ]
+    def _outcome(self, answer: Answer, result: Result, method: Method | None = None) -> Outcome:
         return Outcome(
-            method=replace(method, time_limit=self.settings.time_limit),
+            method=answer.trial.method if method is None else method,
             result=result,
-            path=Path(chooser.points),
-            residuals=np.concatenate(residuals),
+            loss=self._problem.loss,
+            points=[point for trials in self._trials for point in trials.points],
+            residuals=answer.residuals,
             holdout=self.holdout,
-            refined=refined is not None,
-            centred=_is_centred(chooser, smoothed),
-            smoothing=None if smoothed is None else smoothed.smoothing,
+            polish=answer.polish,
+            smoothing=answer.smoothing,
+            centred=answer.centred,
+            mu=answer.trial.point.mu,
         )
 
-
-GAP = 3.0
-"""Singular values that mean something seldom fall by this factor from one to the next; to those of noise they do."""
-
-
-@dataclass(frozen=True)
-class Polish:
-    """Least squares on the ranks that were found, or on those up to the largest gap among the singular values."""
-
-    to_the_gap: bool = False
-
-    def __call__(self, problem: Problem, model: Model) -> Model:
-        """Return the polished model; one of another kind than NORT's is left as it is."""
-        if not isinstance(model, FoldedLowRank):
-            return model
-        if self.to_the_gap:
-            model = model.truncated([_before_the_gap(part.s) for part in model.components])
-        # Ranks with too many unknowns for it are no reason to stop at the end of a long search.
-        return polish(problem, model, sweeps=REFINE_SWEEPS) if can_refine(problem, model) else model
+    def _best_so_far(self, stop: BaseException) -> Outcome:
+        """Return the best answer there is of a run that was stopped; without any, the stop goes on."""
+        status = _status(stop)
+        if self._champion is not None or self._current is not None:
+            answer = self.best
+            result = replace(answer.trial.results[0], model=self._whole_model(answer), status=status)
+            return self._outcome(answer, result)
+        if self._rough is not None:
+            method, result = self._rough
+            return Outcome(method, replace(result, status=status), Square())
+        raise stop if isinstance(stop, KeyboardInterrupt) else KeyboardInterrupt from stop
 
 
-def _before_the_gap(s: Floats) -> int:
-    """Return how many singular values there are before the largest ratio of one to the next, if that is a gap.
-
-    >>> _before_the_gap(np.array([9.0, 7.0, 0.5, 0.4])), _before_the_gap(np.array([9.0, 4.0, 2.0]))
-    (2, 3)
-    """
-    ratios = s[:-1] / s[1:]
-    return int(np.argmax(ratios)) + 1 if ratios.max(initial=0) > GAP else len(s)
+def _status(stop: BaseException) -> Status:
+    """Return why a run was stopped."""
+    if isinstance(stop, Stopped):
+        return stop.status
+    return Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED
 
 
-def _is_centred(chooser: Chooser, smoothed: Smoothed | None) -> bool:
-    """Tell whether the answer is of centred data; a smooth field that does without low rank may not be."""
-    return chooser.centred and (smoothed is None or smoothed.splits is chooser.splits)
-
-
-def watching(display: Display, callback: Callback | None, *, counting: bool = True) -> Callback:
-    """Return a callback that shows each iteration, if they are to be counted, and then asks the caller's own."""
-
-    def watch(record: Record, model: Model) -> object:
-        if counting:
-            display.iteration(record)
-        return None if callback is None else callback(record, model)
-
-    return watch
-
-
-def _offset_of(split: Split) -> Additive:
-    """Return the mean and the effects of the entries to fit."""
-    return fit_additive(split.problem.observations)
-
-
-def _without(observations: Observations, offset: Additive) -> Observations:
-    return observations.with_values(observations.values - offset.predict(observations.coords))
-
-
-def _centred_split(split: Split) -> Split:
-    """Return a split with the mean and the effects of the entries to fit taken away from all of them."""
-    offset = _offset_of(split)
-    problem = Problem(_without(split.problem.observations, offset), split.problem.loss)
-    return Split(problem, _without(split.held_out, _extended(offset, split)), split.reduced)
-
-
-def _alone(split: Split) -> tuple[Floats, Floats]:
-    """Return what the mean and the effects alone predict of the held-out entries, and these."""
-    return _extended(_offset_of(split), split).predict(split.held_out.coords), split.held_out.values
-
-
-def _extended(offset: Additive, split: Split) -> Additive:
-    """Return the mean and the effects for all slices, where graphs tell those that are not fitted."""
-    effects = list(offset.effects)
-    for extension in () if split.reduced is None else split.reduced.extensions:
-        effects[extension.mode] = extension.matrix @ effects[extension.mode]
-    return Additive(offset.mean, tuple(effects))
+def needs_choice(methods: Sequence[Method], task: Task, choice: Any) -> bool:
+    """Return whether entries must be held out: to choose settings or a method, or because the caller asks for it."""
+    return len(methods) > 1 or bool(methods[0].open_settings or task.stages_asked() or choice is not None)

@@ -1,13 +1,13 @@
-"""Smooth modes: where neighbours are alike, a smooth field tells what low rank cannot.
+"""Smooth modes: if neighbours are alike, a smooth field predicts what low rank cannot.
 
-Low rank is the wrong belief about most photographs, and smoothness alone about most facades. The answer is therefore a
-sum of both: a low-rank part L, and a smooth field through what it leaves of the observed entries,
+Low rank is the wrong model of most photographs, and smoothness alone of most facades. The answer is therefore a sum
+of both: a low-rank part L, and a smooth field through its residuals at the observed entries,
 
     X = L + S,    S = argmin 1/2 sum over observed p of (S_p + L_p - O_p)^2 + 1/2 <S, K S>,
 
 with K a power of the weighted sum of the Laplacians of the chains along the smooth modes (see
-`tensorfill.algebra.field`), where a mode weighs the more the more its neighbours agree. L may be nothing, and S may be
-left out: held-out entries decide, and choose how stiff S is.
+`tensorfill.algebra.field`). A mode weighs more if its neighbours agree more. L may be zero, and S may be left out:
+held-out entries decide, and choose how stiff S is.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._support.checks import mode_number
+from .._support.clock import Clock
 from .._support.types import Floats
 from ..algebra.component import Component
 from ..algebra.field import smooth_field
 from ..models import Dense, FoldedLowRank, Model
 from ..observations import Observations
-from .holdout import Split
+from .splits import Split
+from .trials import losses_of
 
 LARGEST = 2**24
-"""Smoothness is considered for tensors of up to so many entries; a smooth field is stored entry by entry."""
+"""Smoothness is considered for tensors of at most this many entries; a smooth field is stored entry by entry."""
 
 SMALLEST_MODE = 8
 """Modes with fewer indices have no neighbourhood worth the name."""
 
 FEWEST_PAIRS = 30
-"""So many pairs of observed neighbours must there be to tell whether they agree."""
+"""The least number of pairs of observed neighbours that show whether they agree."""
 
 ALIKE = 0.5
-"""Neighbours are alike where their squared difference is less than this share of that of entries far apart."""
+"""Neighbours are alike if their squared difference is less than this fraction of that of entries far apart."""
 
 STIFFNESSES = (10.0, 1.0, 0.1, 0.01, 0.001)
-"""What is tried, from stiff to soft, until it has worsened."""
+"""The stiffnesses to try, from stiff to soft, until the score worsens."""
 
 USUAL_STIFFNESSES = (0.1, 0.01)
 """One of these is near the best for most data."""
@@ -54,9 +56,9 @@ class Smoothing:
     weights
         The c_m of each smooth mode.
     stiffness
-        How much roughness counts beside the observed entries.
+        The weight of the roughness against the observed entries.
     low_rank
-        Whether the field is added to a low-rank part, or is all there is.
+        Whether the field is added to the answer of a method, or stands alone.
     """
 
     weights: Mapping[int, float]
@@ -64,7 +66,7 @@ class Smoothing:
     low_rank: bool
 
     def added_to(self, model: Model, observations: Observations, near: Dense | None = None) -> Dense:
-        """Return the model, or nothing of it, with the smooth field through what it leaves of the observed entries.
+        """Return the model, or zero, plus the smooth field through its residuals at the observed entries.
 
         An answer with another stiffness, `near`, saves iterations.
         """
@@ -81,12 +83,12 @@ class Smoothing:
 
 
 def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) -> dict[int, float]:
-    """Return the weight c_m of each mode that is to be smooth; none where there are none, or the tensor is too large.
+    """Return the weight c_m of each smooth mode; none if the tensor is too large.
 
     Parameters
     ----------
     observations
-        What was seen.
+        The observed entries.
     asked
         The modes, or ``"auto"`` for those whose neighbouring observed entries agree more than distant ones.
 
@@ -157,7 +159,11 @@ class Smoothed:
 
 
 def choose_smoothing(
-    splits: Sequence[Split], models: Sequence[Model], alone: Sequence[Split], weights: Mapping[int, float]
+    splits: Sequence[Split],
+    models: Sequence[Model],
+    alone: Sequence[Split],
+    weights: Mapping[int, float],
+    clock: Clock,
 ) -> Smoothed | None:
     """Return the best smoothing on the held-out entries; None with no smooth mode.
 
@@ -166,17 +172,20 @@ def choose_smoothing(
     splits
         The entries to fit and those to score with.
     models
-        The low-rank answer on each split.
+        The answer of the method on each split.
     alone
-        The same splits as a field without low rank takes them: not centred, as a smooth field has any mean.
+        The same splits for a field that stands alone: not centred, because a smooth field takes any mean.
     weights
         The c_m of each smooth mode.
+    clock
+        Ends the search with `TimeUp` when it expires.
     """
     best: Smoothed | None = None
     for low_rank, parts in ((True, splits), (False, alone)) if weights else ():
         scores: list[float] = []
         answers: list[Dense] | list[None] = [None] * len(models)
         for stiffness in STIFFNESSES:
+            clock.check()
             smoothing = Smoothing(weights, stiffness, low_rank)
             answers = [
                 smoothing.added_to(model, split.problem.observations, near)
@@ -192,7 +201,7 @@ def choose_smoothing(
 
 
 def loss_alone(splits: Sequence[Split], weights: Mapping[int, float]) -> float:
-    """Return about the least mean loss at the held-out entries that a smooth field alone has."""
+    """Return about the lowest mean loss of a smooth field alone at the held-out entries."""
     if not weights:
         return math.inf
     data = [split.problem.observations for split in splits]
@@ -205,8 +214,3 @@ def _nothing(observations: Observations) -> FoldedLowRank:
     """Return the model of a tensor of zeros."""
     shape = observations.shape
     return FoldedLowRank(shape, [Component.zero(shape, 0, observations.dtype)], [1.0])
-
-
-def losses_of(splits: Sequence[Split], models: Sequence[Model]) -> Floats:
-    """Return the loss at each held-out entry of every split, one after the other."""
-    return np.concatenate([split.losses(model) for split, model in zip(splits, models, strict=True)])

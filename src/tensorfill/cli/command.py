@@ -1,4 +1,4 @@
-"""What a subcommand is."""
+"""The parts of a subcommand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 WIDTH = 78
-"""The width of help; argparse leaves descriptions as they are where examples have lines of their own."""
+"""The width of help; argparse does not wrap descriptions if examples keep their lines."""
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._support.types import Floats
+from .._support.words import bytes_in_words, percent
 from .command import Command
-from .options import (
-    add_answering,
-    add_fitting,
-    add_interval,
-    add_reading,
-    check_output,
-    checked_interval,
-    fitting,
-    read_given,
-)
-from .talk import as_options, bytes_in_words, numbers, say, share, show_facts, show_json, sizes
+from .facts import expected, facts_of_fit, fit_record
+from .fitting import add_fitting, fitting
+from .options import add_answering, add_interval, add_reading, check_output, checked_interval, read_given
+from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -32,15 +25,15 @@ INTERRUPTED = 130
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", type=Path, metavar="IN", help="the file with holes")
+    parser.add_argument("input", type=Path, metavar="IN", help="the file with missing entries")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="the filled file; its ending says the format")
     parser.add_argument("--model", type=Path, metavar="FILE", help="keep the model here, as .npz, for predict and plot")
     parser.add_argument(
         "--everywhere",
         action="store_true",
-        help="write the model's value of observed entries too, not what was observed",
+        help="write the model's value of observed entries too, instead of what was observed",
     )
-    add_interval(parser, "say within how much of the truth this share of the filled entries is: 0.9")
+    add_interval(parser, "print the half width of intervals that hold this share of the filled entries: 0.9")
     add_reading(parser)
     add_fitting(parser)
     add_answering(parser)
@@ -53,9 +46,13 @@ def _run(given: argparse.Namespace) -> int:
     if given.output is not None:
         _refuse_what_is_too_large(data.observations, given.input)
 
+    from ..choosing.splits import Choice
     from ..completion import complete
     from ..methods.base import Status
 
+    if interval is not None and settings["choose"] is None:
+        # Intervals rest on held-out entries, even if there is nothing to choose.
+        settings["choose"] = Choice()
     began = time.monotonic()
     fit = complete(data, progress=not (given.quiet or given.json), **settings)
     seconds = time.monotonic() - began
@@ -72,7 +69,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _check_outputs(given: argparse.Namespace) -> None:
-    """Find out before the work what would stop it at its end."""
+    """Find problems with the output before the work begins."""
     if given.output is None and given.model is None:
         raise ValueError("there is nothing to write; give -o OUT for the filled file, or --model FILE, or both.")
     check_output(given.output)
@@ -81,8 +78,6 @@ def _check_outputs(given: argparse.Namespace) -> None:
         from ..io.formats import format_of
 
         format_of(given.output)
-    if given.interval is not None and given.lam != "auto":
-        raise ValueError("--interval rests on held-out entries, and with --lam there are none; leave --lam out.")
 
 
 def _refuse_what_is_too_large(observations: Observations, path: Path) -> None:
@@ -97,37 +92,18 @@ def _refuse_what_is_too_large(observations: Observations, path: Path) -> None:
         )
 
 
-def filled(fit: Fit, observations: Observations, *, everywhere: bool = False) -> Floats:
-    """Return the data with its missing entries filled in, on the scale of the data.
-
-    Parameters
-    ----------
-    fit
-        The fit.
-    observations
-        The data as it was read.
-    everywhere
-        Whether observed entries are the model's too.
-    """
-    from ..losses import LOSSES
-
-    array: Floats = replace(fit, restore=None).to_dense(max_bytes=math.inf)
-    mean = getattr(LOSSES.get(fit.settings["loss"], object)(), "mean", None)
-    if mean is not None:
-        array = mean(array)
-    if not everywhere:
-        array.reshape(-1)[observations.positions] = observations.values
-    return array
-
-
 def _write(given: argparse.Namespace, data: Labelled, fit: Fit) -> None:
     from ..io.formats import format_of, write
 
-    array: Any = filled(fit, data.observations, everywhere=given.everywhere)
-    # What came in knows more than an array does, such as units, but only its own format can hold that.
-    if data.restore is not None and format_of(given.output) == format_of(given.input, given.format):
-        array = data.restore(array)
-    write(given.output, array, labels=data.labels)
+    # The original object knows more than an array, such as units, but only its own format can hold that.
+    same = format_of(given.output) == format_of(given.input, given.format)
+    restore = data.restore if same else None
+    if given.everywhere:
+        dense = expected(fit, fit.model.to_dense(max_bytes=math.inf))
+        content: Any = dense if restore is None else restore(dense)
+    else:
+        content = replace(fit, restore=restore).filled(max_bytes=math.inf)
+    write(given.output, content, labels=data.labels)
 
 
 def _half_width(fit: Fit, interval: float | None) -> float | None:
@@ -143,10 +119,10 @@ def _answer(
 ) -> None:
     if given.json:
         show_json(
-            described(fit, data.observations, seconds) | {"interval": interval, "half_width": half} | _paths(given)
+            fit_record(fit, data.observations, seconds) | {"interval": interval, "half_width": half} | _paths(given)
         )
     elif not given.quiet:
-        within = f"{share(interval)} of such entries within ±{half:.4g}" if interval and half else ""
+        within = f"{percent(interval)} of such entries within ±{half:.4g}" if interval and half else ""
         written = ", ".join(f"{path} ({what})" for what, path in _paths(given).items() if path)
         show_facts([*facts_of_fit(fit, data.observations, seconds), ("interval", within), ("written", written)])
 
@@ -158,67 +134,6 @@ def _paths(given: argparse.Namespace) -> dict[str, str | None]:
     }
 
 
-def described(fit: Fit, observations: Observations, seconds: float) -> dict[str, Any]:
-    """Return a fit in words and numbers for machines."""
-    return {
-        "shape": fit.shape,
-        "names": fit.labels.names,
-        "observed": len(observations),
-        "density": observations.density,
-        "loss": fit.settings["loss"],
-        "penalty": fit.settings.get("penalty"),
-        "lam": fit.lam,
-        "theta": fit.theta,
-        "ranks": fit.ranks,
-        "smooth": fit.settings["smooth"],
-        "centre": fit.settings["centre"],
-        "held_out": fit.settings["holdout"],
-        "held_out_error": fit.held_out_error,
-        "tried": None if fit.path is None else len(fit.path),
-        "iterations": fit.history[-1].iteration,
-        "status": fit.status.name,
-        "seconds": seconds,
-    }
-
-
-def facts_of_fit(fit: Fit, observations: Observations, seconds: float) -> list[tuple[str, str]]:
-    """Return a fit in words for people."""
-    return [
-        ("data", f"{sizes(fit.shape)}, {len(observations):,} entries observed ({share(observations.density)})"),
-        *facts_of_choice(fit),
-        ("stopped", as_options(str(fit.status))),
-        ("took", f"{seconds:.1f} s, of which the last fit took {fit.history[-1].iteration} iterations"),
-    ]
-
-
-def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
-    """Return what was chosen, in words for people."""
-    settings = fit.settings
-    tried = f", of {len(fit.path)} tried" if fit.path else ""
-    names = fit.labels.names
-    smooth = "" if settings["smooth"] is None else f"along {', '.join(names[mode] for mode in settings['smooth'])}"
-    holdout = (
-        ""
-        if settings["holdout"] is None
-        else f"{fit.labels.named(settings['holdout'])}, error there {fit.held_out_error:.4g}"
-    )
-    return [
-        ("chosen", f"lambda {numbers(fit.lam)}, theta {numbers(fit.theta)}{tried}" if fit.lam else ""),
-        ("ranks", _ranks(fit)),
-        ("smooth", smooth),
-        ("centred", "mean and effects of each index taken away first" if settings["centre"] else ""),
-        ("held out", holdout),
-    ]
-
-
-def _ranks(fit: Fit) -> str:
-    """Return the rank of each regularised mode with its name."""
-    modes = fit.settings.get("modes", ())
-    if len(modes) != len(fit.ranks):
-        modes = range(len(fit.ranks))
-    return ", ".join(f"{fit.labels.names[mode]} {rank}" for mode, rank in zip(modes, fit.ranks, strict=True))
-
-
 COMMAND = Command(
     "fill the missing entries of a file",
     _options,
@@ -226,10 +141,11 @@ COMMAND = Command(
     usage="IN [-o OUT] [--model FILE]",
     details="""
     Files are .tns, .npz, .npy, .mat, .nc, .csv, .tsv, .parquet, pictures and movies; OUT may be of another kind than
-    IN. Observed entries stay as they are. A tensor too large to be written entry by entry is kept as a model, which
-    `tensorfill predict` asks.
+    IN. Observed entries stay as they are. Missing ones get the expected value: a count with --loss poisson, and a
+    number between the two values with --loss logistic. A tensor that is too large to write entry by entry is kept as a
+    model, which `tensorfill predict` asks.
 
-    Ctrl-C stops with the best answer so far, which is written; the exit code is 130 then. A run that stops at its time
+    Ctrl-C stops with the best answer so far, which is written; the exit code is then 130. A run that stops at its time
     limit is no error.
     """,
     examples=(
@@ -238,6 +154,7 @@ COMMAND = Command(
         "tensorfill complete photo.png --mask mask.png --bounds 0 255 -o whole.png",
         "tensorfill complete ratings.tns --model ratings.npz --time-limit 60",
         "tensorfill complete visits.csv --value count --loss poisson -o all.csv",
+        "tensorfill complete cube.npy --method tucker_als --set rank=3 -o full.npy",
     ),
 )
 """The subcommand."""

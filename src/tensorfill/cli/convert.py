@@ -6,15 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .._support.words import percent, sizes
 from .command import Command
 from .options import add_reading, check_output, read_given
-from .talk import share, show_facts, sizes
+from .output import show_facts
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="IN", help="the file to read")
     parser.add_argument("output", type=Path, metavar="OUT", help="the file to write; its ending says the format")
-    parser.add_argument("--output-format", metavar="NAME", help="the format of OUT, where the ending does not say")
+    parser.add_argument("--output-format", metavar="NAME", help="the format of OUT, if the ending does not say")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
     add_reading(parser)
 
@@ -28,14 +29,14 @@ def _run(given: argparse.Namespace) -> int:
     seen = data.observations
     content: Any = data
     alike = format_of(given.output, given.output_format) == format_of(given.input, given.format)
-    # With nothing missing it can be given back as what it was, units and all, which its own format can hold.
+    # If nothing is missing, the original object can be restored, and its own format holds its units too.
     if data.restore is not None and seen.density == 1 and alike:
         content = data.restore(seen.to_dense())
     write(given.output, content, labels=data.labels, format=given.output_format)
     if not given.quiet:
         show_facts(
             [
-                ("data", f"{sizes(seen.shape)}, {len(seen):,} entries observed ({share(seen.density)})"),
+                ("data", f"{sizes(seen.shape)}, {len(seen):,} entries observed ({percent(seen.density)})"),
                 ("written", str(given.output)),
             ]
         )
@@ -48,8 +49,8 @@ COMMAND = Command(
     _run,
     usage="IN OUT",
     details="""
-    Labels go with it where OUT can hold them: .npz, .nc, .csv, .tsv and .parquet. Missing entries are NaN in a file
-    that holds every entry, and left out of one that lists entries.
+    Labels are kept if OUT can hold them: .npz, .nc, .csv, .tsv and .parquet. Missing entries are NaN in a file that
+    holds every entry, and left out of one that lists entries.
     """,
     examples=(
         "tensorfill convert flights.tns flights.parquet",

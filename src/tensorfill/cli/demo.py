@@ -1,4 +1,4 @@
-"""``tensorfill demo``: a picture with holes, filled."""
+"""``tensorfill demo``: a picture with missing entries, filled."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from rich.table import Table
 from .._support.checks import generator, real_number, whole_number
 from .._support.types import Booleans, Floats
 from .command import Command
-from .talk import numbers
+from .facts import settings_in_words
+from .options import check_output
 
 if TYPE_CHECKING:
     from ..fit import Fit
 
 DEMO_PICTURE = "chelsea"
-"""At 256 rows and 60% missing low rank fills it to 33 dB. Of eight pictures in scikit-image that were tried, only the
-retina does better (34 dB; the others 24 to 28 dB), but that the eye cannot judge as it can a cat."""
+"""At 256 rows and 60% missing, low rank fills it to 33 dB. Of the eight pictures in scikit-image that were tried, only
+the retina does better (34 dB; the others 24 to 28 dB), but a cat is easier to judge by eye."""
 
 FEWEST_ROWS = 16
 
@@ -46,14 +47,12 @@ def _demo_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo(given: argparse.Namespace) -> int:
-    """Fill a picture with holes, say how well that went and draw it."""
+    """Fill a picture with missing entries, print the errors and draw it."""
     share = real_number(given.missing, "--missing", above=0, below=1)
     rows = whole_number(given.rows, "--rows", at_least=FEWEST_ROWS)
     rng = generator(whole_number(given.seed, "--seed"))
     output: Path = given.output
-    # What would stop the demo at its end is found out before the work.
-    if not output.parent.is_dir() or output.is_dir():
-        raise ValueError(f"--output must be a file in a folder that exists, but {str(output)!r} was given.")
+    check_output(output)
 
     from ..completion import complete
     from ..datasets import picture
@@ -72,11 +71,11 @@ def _demo(given: argparse.Namespace) -> int:
         f"observed, {int(removed.sum()):,} removed at random."
     )
     began = time.monotonic()
-    # The same generator goes on, as the seed would repeat the very numbers that removed the entries.
+    # The generator goes on: the seed would repeat the numbers that removed the entries.
     fit = complete(holes, bounds=(0, 1), rng=rng, progress=True)
     seconds = time.monotonic() - began
     if fit.status is Status.INTERRUPTED:
-        # A method answers Ctrl-C with what it has, but half a demo shows nothing.
+        # A method answers Ctrl-C with its best answer so far, but a demo that was cut short shows nothing.
         raise KeyboardInterrupt
     filled = fit.filled()
     _print_choice(console, fit, seconds)
@@ -90,10 +89,9 @@ def _demo(given: argparse.Namespace) -> int:
 
 def _print_choice(console: Console, fit: Fit, seconds: float) -> None:
     """Print what was chosen and why the run stopped."""
-    tried = f" of {len(fit.path)} regularisations tried" if fit.path else ""
+    tried = f" of {len(fit.path)} trials" if fit.path else ""
     console.print(
-        f"Chosen{tried}: lambda {numbers(fit.lam)}, theta {numbers(fit.theta)}, ranks {fit.ranks}; "
-        f"held-out error {fit.held_out_error:.4f}."
+        f"Chosen{tried}: {settings_in_words(fit)}, ranks {fit.ranks}; held-out error {fit.held_out_error:.4f}."
     )
     console.print(
         f"{escape(str(fit.status))} "
@@ -102,7 +100,7 @@ def _print_choice(console: Console, fit: Fit, seconds: float) -> None:
 
 
 def _print_recovery(console: Console, truth: Floats, holes: Floats, filled: Floats, removed: Booleans) -> None:
-    """Print a table of the error on the removed entries, beside that of the better of two means."""
+    """Print a table of the error on the removed entries, and that of the better of two means."""
     from ..metrics import psnr, rmse
 
     means = {
@@ -121,7 +119,7 @@ def _print_recovery(console: Console, truth: Floats, holes: Floats, filled: Floa
 
 
 COMMAND = Command(
-    "fill a picture with holes and show what came of it",
+    "fill a picture with missing entries and draw it",
     _demo_options,
     _demo,
     examples=("tensorfill demo --missing 0.5 --output cat.png",),

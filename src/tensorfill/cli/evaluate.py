@@ -1,4 +1,4 @@
-"""``tensorfill evaluate``: how near the filled entries are to the truth."""
+"""``tensorfill evaluate``: how close the filled entries come to the truth."""
 
 from __future__ import annotations
 
@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.checks import real_number
+from .._support.words import percent, sizes
 from .command import Command
-from .complete import described, facts_of_choice
-from .options import (
-    add_answering,
-    add_fitting,
-    add_interval,
-    add_reading,
-    checked_interval,
-    fitting,
-    is_model,
-    read_given,
-)
-from .talk import share, show_facts, show_json, sizes
+from .facts import expected, facts_of_choice, fit_record
+from .fitting import add_fitting, fitting
+from .options import add_answering, add_interval, add_reading, checked_interval, is_model, read_given
+from .output import show_facts, show_json
 
 if TYPE_CHECKING:
     from .._support.types import Floats, Integers
@@ -32,24 +25,20 @@ if TYPE_CHECKING:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", type=Path, metavar="DATA|MODEL", help="data of which some is held out, or a model")
+    parser.add_argument(
+        "input", type=Path, metavar="DATA|MODEL", help="data, from which entries are held out, or a model"
+    )
     parser.add_argument(
         "--test", type=Path, metavar="TEST", help="for a model: a file with entries that it has not seen"
     )
     parser.add_argument(
-        "--holdout",
+        "--test-share",
         type=float,
         default=0.1,
         metavar="SHARE",
-        help="for data: share of the entries held out (default: 0.1)",
+        help="for data: share of the entries to test with (default: 0.1), held out as --holdout says",
     )
-    parser.add_argument(
-        "--by",
-        choices=("auto", "entry"),
-        default="auto",
-        help="hold out what goes missing together, be it fibres or blocks (auto, the default), or single entries",
-    )
-    add_interval(parser, "check how many test entries intervals of this share hold (default: 0.9)", 0.9)
+    add_interval(parser, "count the test entries within intervals of this share (default: 0.9)", 0.9)
     add_reading(parser)
     add_fitting(parser)
     add_answering(parser)
@@ -68,11 +57,11 @@ def _model(given: argparse.Namespace, interval: float | None) -> int:
     """Compare a model with entries of a file."""
     if given.test is None:
         raise ValueError(f"{given.input} is a model, so --test FILE must say which entries to compare it with.")
-    from ..io.fits import load
+    from ..fit import load
 
     fit = load(given.input)
     test = read_given(given, given.test)
-    coords = _in_terms_of(fit.labels, fit.shape, test, given.test)
+    coords = _coords_in_model(fit.labels, fit.shape, test, given.test)
     errors = _errors(fit, coords, test.observations.values, interval)
     facts = [("model", f"{given.input}, {sizes(fit.shape)}"), ("test", f"{given.test}, {len(coords):,} entries")]
     _answer(given, {"model": str(given.input), "test": str(given.test)}, facts, errors)
@@ -82,7 +71,7 @@ def _model(given: argparse.Namespace, interval: float | None) -> int:
 def _data(given: argparse.Namespace, interval: float | None) -> int:
     """Hold entries out of data, complete the rest and compare."""
     settings = fitting(given)
-    fraction = real_number(given.holdout, "--holdout", above=0, below=1)
+    fraction = real_number(given.test_share, "--test-share", above=0, below=1)
     data = read_given(given, given.input)
 
     from ..choosing.holdout import make_holdout
@@ -91,7 +80,7 @@ def _data(given: argparse.Namespace, interval: float | None) -> int:
     from ..methods.base import Status
 
     seen = data.observations
-    how = make_holdout(given.by, seen)
+    how = make_holdout(data.labels.holdout(given.holdout or "auto"), seen)
     training, test = how.split(seen, fraction, np.random.default_rng(settings["rng"]))
     began = time.monotonic()
     fit = complete(Labelled(training, data.labels), progress=not (given.quiet or given.json), **settings)
@@ -101,19 +90,19 @@ def _data(given: argparse.Namespace, interval: float | None) -> int:
     seconds = time.monotonic() - began
     errors = _errors(fit, test.coords, test.values, interval)
     errors["mean_rmse"] = float(np.sqrt(np.mean((test.values - training.values.mean()) ** 2)))
-    words = data.labels.named(how.describe(seen.shape))
+    words = how.in_words(data.labels)
     facts = [
-        ("data", f"{sizes(seen.shape)}, {len(seen):,} entries observed ({share(seen.density)})"),
+        ("data", f"{sizes(seen.shape)}, {len(seen):,} entries observed ({percent(seen.density)})"),
         ("test", f"{len(test):,} entries held out ({words}) and the rest completed in {seconds:.1f} s"),
         *[fact for fact in facts_of_choice(fit) if fact[0] != "held out"],
     ]
-    record = described(fit, training, seconds) | {"test_entries": len(test), "test_by": words}
+    record = fit_record(fit, training, seconds) | {"test_entries": len(test), "test_by": words}
     _answer(given, record, facts, errors)
     return 0
 
 
-def _in_terms_of(labels: Labels, shape: tuple[int, ...], test: Labelled, path: Path) -> Integers:
-    """Return the coordinates of test entries in the model, by their labels where both have some."""
+def _coords_in_model(labels: Labels, shape: tuple[int, ...], test: Labelled, path: Path) -> Integers:
+    """Return the coordinates of the test entries in the model, by label if both have labels."""
     seen = test.observations
     if seen.ndim != len(shape):
         raise ValueError(f"{path} must have the {len(shape)} modes of the model, but it has {seen.ndim}.")
@@ -132,10 +121,10 @@ def _in_terms_of(labels: Labels, shape: tuple[int, ...], test: Labelled, path: P
 
 
 def _errors(fit: Fit, coords: Integers, truth: Floats, interval: float | None) -> dict[str, float | None]:
-    """Return how far predictions are from the truth, and how much of it intervals hold."""
+    """Return how far predictions are from the truth, and the share of it within the intervals."""
     from ..metrics import mae, relative_error, rmse
 
-    prediction = fit.predict_mean(coords)
+    prediction = expected(fit, fit.model.predict(coords))
     errors: dict[str, float | None] = {
         "rmse": rmse(prediction, truth),
         "mae": mae(prediction, truth),
@@ -143,7 +132,7 @@ def _errors(fit: Fit, coords: Integers, truth: Floats, interval: float | None) -
         "interval": interval,
         "coverage": None,
     }
-    # Fits with a given lambda and scores have no intervals, which is no reason to say nothing else.
+    # Without held-out entries, and for scores, there are no intervals; the errors are worth printing all the same.
     if interval is not None and fit.residuals is not None and len(fit.residuals) * (1 - interval) > 1:
         try:
             _, low, high = fit.predict(coords, interval=interval)
@@ -172,7 +161,7 @@ def _in_words(errors: dict[str, float | None]) -> list[tuple[str, str]]:
     held = (
         ""
         if coverage is None or interval is None
-        else f"{share(coverage)} of the test entries within {share(interval)} intervals"
+        else f"{percent(coverage)} of the test entries within {percent(interval)} intervals"
     )
     return [
         ("RMSE", f"{errors['rmse'] or 0.0:.5g}{beside}"),
@@ -183,19 +172,20 @@ def _in_words(errors: dict[str, float | None]) -> list[tuple[str, str]]:
 
 
 COMMAND = Command(
-    "hold entries out, fill them and say how near they come",
+    "hold entries out, fill them and compare",
     _options,
     _run,
     usage="DATA  or  MODEL --test TEST",
     details="""
-    Given data, a share of its entries is held out in the way entries go missing, the rest is completed as `tensorfill
-    complete` does, and the held-out entries are compared with what was filled in. Given a model, it is compared with
-    the entries of --test. Either way: the root mean square error, the mean absolute error, the error relative to the
-    truth, and the share of test entries that intervals hold.
+    With data, a share of its entries is held out in the way in which entries go missing, the rest is completed as
+    `tensorfill complete` does, and the held-out entries are compared with what was filled in. A model is compared with
+    the entries of --test. Printed are the root mean square error, the mean absolute error, the error relative to the
+    truth, and the share of the test entries within the intervals.
     """,
     examples=(
         "tensorfill evaluate rain.nc",
-        "tensorfill evaluate parking.mat --missing zero --holdout 0.3 --json",
+        "tensorfill evaluate parking.mat --missing zero --test-share 0.3 --json",
+        "tensorfill evaluate traffic.nc --holdout slice:station --method cp",
         "tensorfill evaluate ratings.npz --test unseen.tns",
     ),
 )

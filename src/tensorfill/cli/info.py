@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.words import bytes_in_words, percent, sizes
 from .command import Command
-from .complete import facts_of_choice
+from .facts import facts_of_choice, recipe_record
 from .options import add_reading, is_model, read_given, reading
-from .talk import as_options, bytes_in_words, share, show_facts, show_json, sizes
+from .output import as_options, show_facts, show_json
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -28,7 +29,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     if is_model(given.file):
-        from ..io.fits import load
+        from ..fit import load
 
         fit = load(given.file)
         if given.json:
@@ -46,7 +47,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _read(given: argparse.Namespace) -> tuple[Labelled, int]:
-    """Return the data, and how many entries are listed again; a .tns file need not be refused for these here."""
+    """Return the data, and how many entries a .tns file lists again, which is no reason to refuse it here."""
     from ..io import frostt
     from ..io.formats import format_of, read
 
@@ -61,7 +62,7 @@ def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:
 
     seen = data.observations
     values = seen.values
-    pattern = None if seen.density == 1 else data.labels.named(make_holdout("auto", seen).describe(seen.shape))
+    pattern = None if seen.density == 1 else make_holdout("auto", seen).in_words(data.labels)
     return {
         "file": str(path),
         "shape": seen.shape,
@@ -86,7 +87,7 @@ def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:
 def _empty_slices(seen: Observations) -> list[int]:
     """Return for each mode how many of its slices have no observed entry."""
     if seen.is_dense:
-        # The coordinates of a movie take longer than all else.
+        # Listing the coordinates of a movie would take longer than everything else.
         axes = range(seen.ndim)
         return [int((~seen.mask.any(axis=tuple(axis for axis in axes if axis != mode))).sum()) for mode in axes]
     return [size - len(np.unique(seen.coords[:, mode])) for mode, size in enumerate(seen.shape)]
@@ -100,7 +101,10 @@ def _data_facts(record: dict[str, Any], labels: Labels) -> list[tuple[str, str]]
         ("file", record["file"]),
         ("shape", sizes(record["shape"])),
         *_modes(labels, record["shape"]),
-        ("observed", f"{record['observed']:,} of {math.prod(record['shape']):,} entries ({share(record['density'])})"),
+        (
+            "observed",
+            f"{record['observed']:,} of {math.prod(record['shape']):,} entries ({percent(record['density'])})",
+        ),
         ("missing", _pattern(record)),
         ("empty", f"slices without any entry: {', '.join(empty)}" if empty else ""),
         ("repeated", f"{record['duplicates']:,} entries are listed again" if record["duplicates"] else ""),
@@ -116,8 +120,8 @@ def _data_facts(record: dict[str, Any], labels: Labels) -> list[tuple[str, str]]
 def _zeros(record: dict[str, Any]) -> str:
     if not record["zeros"]:
         return "none"
-    words = f"{record['zeros']:,} ({share(record['zeros'] / record['observed'])} of those observed)"
-    return words if record["missing"] else f"{words}; if they stand for missing entries, say --missing zero"
+    words = f"{record['zeros']:,} ({percent(record['zeros'] / record['observed'])} of those observed)"
+    return words if record["missing"] else f"{words}; if they mean missing entries, give --missing zero"
 
 
 def _pattern(record: dict[str, Any]) -> str:
@@ -144,7 +148,7 @@ def _modes(labels: Labels, shape: tuple[int, ...]) -> list[tuple[str, str]]:
 
 
 def _brief(label: Any) -> str:
-    """Return a label in few letters: a moment without the zeros at its end, a number without digits of rounding."""
+    """Return a label in few letters: a date without a time of zero, a number without digits of rounding."""
     if isinstance(label, float | np.floating):
         return f"{label:.6g}"
     if isinstance(label, np.datetime64):
@@ -153,45 +157,32 @@ def _brief(label: Any) -> str:
 
 
 def _model_record(path: Path, fit: Fit) -> dict[str, Any]:
-    return {
-        "file": str(path),
-        "kind": fit.model.kind,
-        "shape": fit.shape,
-        "names": fit.labels.names,
-        "ranks": fit.ranks,
-        "settings": dict(fit.settings),
-        "held_out_error": fit.held_out_error,
-        "status": fit.status.name,
-        "iterations": fit.history[-1].iteration,
-        "bounds": fit.bounds,
-        "bytes": fit.nbytes,
-        "bytes_dense": 8 * math.prod(fit.shape),
-    }
+    model = {"file": str(path), "kind": fit.model.kind, "shape": fit.shape, "names": fit.labels.names}
+    memory = {"bounds": fit.bounds, "bytes": fit.nbytes, "bytes_dense": 8 * math.prod(fit.shape)}
+    return model | recipe_record(fit) | memory
 
 
 def _model_facts(path: Path, fit: Fit) -> list[tuple[str, str]]:
-    settings = fit.settings
     return [
         ("file", f"{path}, a model ({fit.model.kind})"),
         ("shape", sizes(fit.shape)),
         *_modes(fit.labels, fit.shape),
-        ("method", f"{settings['method']}, loss {settings['loss']}, penalty {settings.get('penalty', 'none')}"),
         *facts_of_choice(fit),
         ("bounds", "" if fit.bounds is None else f"{fit.bounds[0]:g} to {fit.bounds[1]:g}"),
         ("stopped", as_options(str(fit.status))),
-        ("took", f"{fit.history[-1].iteration} iterations, {fit.history[-1].seconds:.1f} s, after all was chosen"),
+        ("took", f"{fit.history[-1].iteration} iterations, {fit.history[-1].seconds:.1f} s in the last fit"),
         ("memory", f"{bytes_in_words(fit.nbytes)}; in full it would be {bytes_in_words(8 * math.prod(fit.shape))}"),
     ]
 
 
 COMMAND = Command(
-    "say what is in a file: shape, what is missing and how, range, memory",
+    "show what is in a file: shape, what is missing and how, range, memory",
     _options,
     _run,
     usage="FILE",
     details="""
-    For data, how entries go missing (one by one, in whole fibres or in blocks) is what `complete` would hold out. For a
-    model, what was chosen and why it stopped.
+    For data, entries go missing one by one, in whole fibres or in blocks, and `complete` holds out entries in the same
+    way. For a model, what was chosen and why the run stopped.
     """,
     examples=(
         "tensorfill info flights.tns",

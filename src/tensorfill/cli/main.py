@@ -1,4 +1,4 @@
-"""The command itself: its subcommands, and how it answers what goes wrong."""
+"""The command itself: its subcommands, and how errors become one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .._version import __version__
-from . import complete, convert, demo, evaluate, info, plot, predict, report
+from . import compare, complete, convert, demo, evaluate, info, plot, predict, report
 from .command import Command
-from .talk import say
+from .output import say
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: something is not installed, what was given is wrong, Ctrl-C."""
@@ -21,6 +21,7 @@ COMMANDS: dict[str, Command] = {
     "complete": complete.COMMAND,
     "predict": predict.COMMAND,
     "evaluate": evaluate.COMMAND,
+    "compare": compare.COMMAND,
     "info": info.COMMAND,
     "convert": convert.COMMAND,
     "plot": plot.COMMAND,
@@ -34,6 +35,7 @@ examples:
   tensorfill info flights.tns
   tensorfill complete rain.nc -o filled.nc
   tensorfill complete ratings.tns --model ratings.npz
+  tensorfill compare rain.nc --plot methods.png
   tensorfill predict ratings.npz questions.csv --interval 0.9
   tensorfill demo --missing 0.5 --output cat.png
 
@@ -55,13 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = int(given.run(given))
-        # Here rather than at the end of the process, where nobody catches what goes wrong.
+        # An error here is caught below; one at the end of the process would not be.
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return _refused("Interrupted; nothing was written.", INTERRUPTED)
     except BrokenPipeError:
-        # Whoever reads the answer, such as head, has had enough; Python must not try to write the rest at its end.
+        # The reader, such as head, has closed the pipe. Python must not try to write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except ImportError as error:
@@ -76,12 +78,12 @@ def _refused(sentence: str, code: int) -> int:
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    """Show a warning as a sentence; the line of source it comes from says nothing to a user of the command."""
+    """Show a warning as a sentence, without the line of source that raised it."""
     say(f"Warning: {message}")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that answers a bad option as the rest of the package does, with one sentence and no usage."""
+    """A parser that refuses a bad option with one sentence, as the rest of the package does."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message}; see {self.prog} --help.")
@@ -90,7 +92,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tensorfill",
-        description="Fill the holes in a tensor.",
+        description="Fill the missing entries of a tensor.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

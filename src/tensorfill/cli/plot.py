@@ -11,7 +11,7 @@ import numpy as np
 
 from .command import Command
 from .options import add_reading, check_output, is_model, read_given
-from .talk import show_facts
+from .output import show_facts
 
 if TYPE_CHECKING:
     from .._support.types import Floats
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from ..observations import Observations
 
 PANELS = 4
-"""At most so many slices are drawn."""
+"""The largest number of slices that are drawn."""
 
 MOST_CELLS = 400
 """Slices with more rows or columns are drawn as means over boxes of entries."""
 
 SPARSE = 0.05
-"""Where less than this share was observed a slice shows nothing, and the mean over all of them is drawn."""
+"""If less than this share was observed, a single slice shows nothing, and the mean over all slices is drawn."""
 
 ENTRIES_A_CELL = 2
-"""A drawing of sparse data has about so many entries in each of its cells."""
+"""A drawing of sparse data has about this many entries in each of its cells."""
 
 ENDS = 2.0, 98.0
-"""Percentiles of the data that are drawn black and white; single large values would leave all else dark."""
+"""Percentiles of the data that are drawn black and white; otherwise single large values leave the rest dark."""
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="a model, or data")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="PNG", help="the picture to write, as PNG")
-    parser.add_argument("--convergence", action="store_true", help="of a model: its iterations rather than its search")
+    parser.add_argument("--convergence", action="store_true", help="for a model: its iterations instead of its search")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
     add_reading(parser)
 
@@ -60,7 +60,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _draw_model(given: argparse.Namespace) -> str:
-    from ..io.fits import load
+    from ..fit import load
     from ..plots import path
 
     fit = load(given.file)
@@ -68,7 +68,7 @@ def _draw_model(given: argparse.Namespace) -> str:
         _draw_convergence(fit, given.output)
         return f"objective and ranks of {fit.history[-1].iteration} iterations"
     path(fit.path, file=given.output)
-    return f"errors and ranks of {len(fit.path)} regularisations that were tried"
+    return f"errors and ranks of {len(fit.path)} trials"
 
 
 def _draw_convergence(fit: Fit, path: Path) -> None:
@@ -102,7 +102,7 @@ def _draw_slices(data: Labelled, path: Path) -> str:
 
 
 def _slices(data: Labelled, rows: int, columns: int) -> list[tuple[str, Observations]]:
-    """Return slices with their titles: spread along the largest other mode, the rest at their fullest index."""
+    """Return slices with their titles: spread along the largest other mode, other modes at their fullest index."""
     seen, labels = data.observations, data.labels
     others = [mode for mode in range(seen.ndim) if mode not in (rows, columns)]
     title = f"{labels.names[rows]} x {labels.names[columns]}"
@@ -123,7 +123,7 @@ def _slices(data: Labelled, rows: int, columns: int) -> list[tuple[str, Observat
 
 
 def _grid(seen: Observations, rows: int, columns: int, most: int) -> Floats:
-    """Return the mean of what was observed in each cell of a grid that can be drawn, NaN where nothing was."""
+    """Return the mean of the observed entries in each cell of a grid, NaN in cells without any."""
     sizes = [min(seen.shape[mode], most) for mode in (rows, columns)]
     cells = [
         seen.coords[:, mode].astype(np.int64) * size // seen.shape[mode]
@@ -142,9 +142,9 @@ COMMAND = Command(
     _run,
     usage="FILE -o PNG",
     details="""
-    A model is drawn as the errors and ranks of the regularisations that were tried, or with --convergence as its
-    iterations. Data is drawn as up to four slices, its two largest modes down and across; what is missing is grey. Of
-    very sparse data the mean over all slices is drawn.
+    A model is drawn as the errors and ranks of its trials, or with --convergence as its iterations. Data is drawn as up
+    to four slices, its two largest modes down and across, with missing entries in grey. Very sparse data is drawn as
+    the mean over all slices.
     """,
     examples=(
         "tensorfill plot rain.npz -o search.png",

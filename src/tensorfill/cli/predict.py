@@ -14,7 +14,7 @@ from .._support.checks import listed
 from .._support.optional import need
 from .command import Command
 from .options import add_interval, check_output, checked_interval
-from .talk import say
+from .output import say
 
 if TYPE_CHECKING:
     from .._support.types import Integers
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from ..labels import Labels
 
 TABLES = {".csv": ",", ".tsv": "\t"}
-"""Endings of tables of text, and what stands between their columns."""
+"""Endings of tables of text, and the separator of their columns."""
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="the file that `complete --model` wrote")
-    parser.add_argument("coords", type=Path, metavar="COORDS", help="which entries, one a line; - is standard input")
+    parser.add_argument("coords", type=Path, metavar="COORDS", help="which entries, one per line; - is standard input")
     parser.add_argument(
         "-o",
         "--output",
@@ -49,11 +49,11 @@ def _run(given: argparse.Namespace) -> int:
         raise ValueError(f"--output must end in .csv, .tsv or .parquet, but {str(given.output)!r} was given.")
     need("pandas", "files")
 
-    from ..io.fits import load
+    from ..fit import load
 
     fit = load(given.model)
     asked = _asked(given.coords, fit, given.base)
-    # Of a model of scores people want what they can compare with the data; that has no intervals.
+    # A score is hard to compare with the data, so a probability or count is printed; these have no intervals.
     answer = fit.predict_mean(asked) if interval is None else fit.predict(asked, interval=interval)
     _write(answer, given.output)
     if given.output is not None and not given.quiet:
@@ -73,12 +73,12 @@ def _asked(path: Path, fit: Fit, base: int | None) -> Any:
     text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
-        raise ValueError(f"{path} must have a line for each entry asked for, but it has none.")
+        raise ValueError(f"{path} must have a line for each entry, but it has none.")
     return _from_text(lines, path, fit, base)
 
 
 def _from_text(lines: list[str], path: Path, fit: Fit, base: int | None) -> Any:
-    """Return the table of a text: with names in its first line, or of whole numbers alone."""
+    """Return the table in a text, which has names in its first line or consists of whole numbers."""
     pandas = need("pandas", "files")
     between = next((each for each in ("\t", ",") if each in lines[0]), None)
     first = lines[0].split(between)
@@ -111,13 +111,13 @@ def _whole(array: Any, path: Path) -> Any:
 
 
 def _labelled(rows: Any, fit: Fit, path: Path, base: int | None) -> Any:
-    """Return a table of labels from rows of indices, which may have a value at their end as in a .tns file."""
+    """Return a table of labels from rows of indices, which may end in a value as in a .tns file."""
     pandas = need("pandas", "files")
     ndim = len(fit.shape)
     if rows.shape[1] not in (ndim, ndim + 1):
         raise ValueError(
-            f"each line of {path} must be {ndim} indices, one for each of {listed(fit.labels.names)}, and perhaps a "
-            f"value that is passed over, but there are {rows.shape[1]} columns."
+            f"each line of {path} must be {ndim} indices, one for each of {listed(fit.labels.names)}, and maybe a "
+            f"value, which is ignored, but there are {rows.shape[1]} columns."
         )
     indices = rows[:, :ndim]
     if not np.array_equal(indices, np.round(indices)):
@@ -146,7 +146,7 @@ def _check_inside(coords: Integers, fit: Fit, path: Path) -> None:
 
 
 def _columns_of_modes(table: Any, labels: Labels, path: Path) -> Any:
-    """Return the columns of a table that name modes, in which labels are of the kind that the model has."""
+    """Return the columns of a table that name modes, with labels of the type that the model has."""
     for name in labels.names:
         if name not in table.columns:
             raise ValueError(
@@ -182,8 +182,8 @@ COMMAND = Command(
     usage="MODEL COORDS [-o OUT]",
     details="""
     COORDS is a table (.csv, .tsv, .parquet, or text with blanks) whose first line names the modes, with the labels that
-    the data had, or counts from 0 where it had none; or lines of whole numbers without names, which count from 1 as in
-    .tns files unless a 0 occurs. The answer is a table of the labels, or of indices that count from 0, with a column of
+    the data had, or indices from 0 if it had none; or lines of whole numbers without names, which count from 1 as in
+    .tns files unless a 0 occurs. The answer is a table of the labels, or of indices from 0, with a column of
     predictions. For counts and yes-or-no data (--loss poisson, logistic) it is the expected count or the probability.
     """,
     examples=(

@@ -1,4 +1,4 @@
-"""``tensorfill report``: one page that tells of a fit."""
+"""``tensorfill report``: one page about a fit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._support.words import bytes_in_words
 from .command import Command
-from .options import add_fitting, add_reading, check_output, fitting, is_model, read_given
-from .talk import bytes_in_words, show_facts
+from .fitting import add_fitting, fitting
+from .options import add_reading, check_output, is_model, read_given
+from .output import show_facts
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="a model, or data to complete first")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="HTML", help="the page to write")
-    parser.add_argument("--data", type=Path, metavar="FILE", help="of a model: the data it was fitted to")
+    parser.add_argument("--data", type=Path, metavar="FILE", help="for a model: the data it was fitted to")
     parser.add_argument("--title", help="the heading of the page (default: the shape of the tensor)")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
     add_reading(parser)
@@ -31,7 +33,7 @@ def _run(given: argparse.Namespace) -> int:
     from .._support.optional import need
     from ..plots import drawing_class
 
-    # What would stop the work at its end is found out first.
+    # A missing library is noticed before the work, not after it.
     drawing_class()
     need("jinja2", "report")
     if is_model(given.file):
@@ -50,8 +52,8 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _loaded(given: argparse.Namespace) -> Fit:
-    """Return a model, with its data where that is given."""
-    from ..io.fits import load
+    """Return a model, with its data if that is given."""
+    from ..fit import load
 
     fit = load(given.file)
     if given.data is None:
@@ -66,14 +68,14 @@ def _loaded(given: argparse.Namespace) -> Fit:
 
 
 COMMAND = Command(
-    "write one page that tells of a fit",
+    "write one page about a fit",
     _options,
     _run,
     usage="FILE -o HTML",
     details="""
-    The page says what went in, what was chosen, how good it is and how to do it again, and shows slices. It holds all
-    it needs and asks nothing of the network. Data is completed first. A model does not hold its data: give that with
-    --data, or the page leaves out what needs it.
+    The page shows the data, what was chosen, how good it is, how to repeat it, and slices. It loads nothing from the
+    network. Data is completed first. A model does not hold its data: give that with --data, or the page leaves out
+    what needs it.
     """,
     examples=(
         "tensorfill report rain.nc -o rain.html",

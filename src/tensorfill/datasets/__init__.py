@@ -1,4 +1,4 @@
-"""Tensors to try things on."""
+"""Data sets to try: synthetic tensors and pictures."""
 
 from .pictures import PICTURES, picture
 from .synthetic import SyntheticTensor, synthetic

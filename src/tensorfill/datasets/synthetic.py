@@ -1,4 +1,4 @@
-"""Tensors of known low rank, as Section 5.1 of the paper makes them."""
+"""Synthetic tensors of known low rank, as in Section 5.1 of the paper."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..observations import Observations
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTensor:
-    """A tensor of known rank, some of its entries with noise, and others without to test with.
+    """A tensor of known rank, with noisy observed entries and exact test entries.
 
     Parameters
     ----------
     observations
         The entries to fit, with noise.
     test
-        Entries that are not among them, without noise.
+        Other entries, without noise.
     factors, weights
         The tensor itself, ``sum_i weights[i] * factors[0][:, i] o factors[1][:, i] o ...``.
     noise
@@ -38,7 +38,7 @@ class SyntheticTensor:
 
     @property
     def limit(self) -> float:
-        """The test error that no method can be expected to pass."""
+        """The lowest test error that a method can be expected to reach."""
         free = len(self.weights) * sum(self.observations.shape)
         return accuracy_limit(self.noise, free, len(self.observations))
 
@@ -58,22 +58,22 @@ def synthetic(
 ) -> SyntheticTensor:
     """Return a random tensor of the given rank with some entries observed.
 
-    The weights of the terms are normal.
+    The weights of the terms are drawn from the normal distribution.
 
     Parameters
     ----------
     shape
         Shape of the tensor.
     rank
-        How many outer products it is the sum of.
+        The number of outer products in the sum.
     noise
         Standard deviation of the noise on the observed entries.
     observed
-        How many entries are observed; by default ``I_3 / rank * sum(shape) * log(prod(shape))``, the number that the
-        paper takes, but never more than half of all.
+        The number of observed entries; by default ``I_3 / rank * sum(shape) * log(prod(shape))`` as in the paper, but
+        at most half of all entries.
     factors
-        ``"uniform"``, with the mean of each column taken away, or ``"normal"``. The paper prints the second; the
-        code of its authors has the first.
+        ``"uniform"``, with the mean of each column subtracted, or ``"normal"``. The paper prints the second; the code
+        of its authors has the first.
     rng
         Decides everything that is random.
 

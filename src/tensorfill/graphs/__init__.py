@@ -1,18 +1,13 @@
-"""Graph Laplacians: what says that some rows of a tensor are alike."""
+"""Graph Laplacians, which say that some slices of a tensor are alike.
 
-from .build import (
-    EARTH_RADIUS_KM,
-    KernelGraph,
-    chain,
-    check_laplacian,
-    from_adjacency,
-    great_circle,
-    grid,
-    haversine,
-    knn,
-    largest_eigenvalue,
-    ring,
-)
+`build` makes Laplacians from edges, `kernel` makes graphs from places or features, `checking` checks the Laplacian that
+a caller gives. If only the width of a kernel is not known, `haversine` and `knn` return a `KernelGraph`, which makes
+the Laplacian of any width.
+"""
+
+from .build import chain, from_adjacency, grid, ring
+from .checking import check_laplacian, largest_eigenvalue
+from .kernel import EARTH_RADIUS_KM, KernelGraph, great_circle, haversine, knn
 
 __all__ = [
     "EARTH_RADIUS_KM",

@@ -1,4 +1,4 @@
-"""Reading and writing files; nothing else in the package, but for the data sets, touches a path."""
+"""Reading and writing files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["read", "write"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the formats when they are first asked for: fits are saved and facts are read without them."""
+    """Import the formats on first use: fits are saved and facts are read without them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import formats

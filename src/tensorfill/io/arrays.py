@@ -1,4 +1,4 @@
-"""numpy's own files: .npy for one array, .npz for several, or for a sparse tensor with its labels. Never a pickle."""
+"""numpy's own files, without pickle: .npy for one array, .npz for several or for a sparse tensor with its labels."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def read_npy(path: Path, *, missing: str | None = None, mask: Mask | None = None
     path
         The file.
     missing
-        ``"nan"``, the default; ``"zero"`` where zeros are missing too.
+        ``"nan"``, the default; ``"zero"`` if zeros are missing too.
     mask
-        Where entries were observed: an array, or the path of one; what is not zero was observed.
+        An array that is not zero where entries were observed.
     """
     with read_as(path, "an array", ValueError, EOFError, OSError), path.open("rb") as file:
         array = np.lib.format.read_array(file, allow_pickle=False)
@@ -39,7 +39,7 @@ def read_npy(path: Path, *, missing: str | None = None, mask: Mask | None = None
 
 
 def write_npy(path: Path, content: Content) -> None:
-    """Write an array with NaN where an entry is missing.
+    """Write an array with NaN for missing entries.
 
     Parameters
     ----------
@@ -61,16 +61,16 @@ def read_npz(path: Path, *, missing: str | None = None, name: str | None = None,
     path
         The file.
     missing
-        ``"zero"`` where zeros are missing too; by default NaN is, in an array, and what is absent from a sparse tensor.
+        ``"zero"`` if zeros are missing too; by default NaN in an array, and absent entries of a sparse tensor.
     name
-        Which array to take where there are several of two modes or more.
+        The array to read, if several have two modes or more.
     mask
-        Where the entries of an array were observed: another array, or the path of one; what is not zero was observed.
+        An array that is not zero where entries were observed.
     """
     arrays = _arrays(path)
     if "header" in arrays and any(each.startswith("model.") for each in arrays):
         raise ValueError(
-            f"{path} is a model and no data; read it with tensorfill.load, or give it to `tensorfill predict`."
+            f"{path} is a model, not data; read it with tensorfill.load, or give it to `tensorfill predict`."
         )
     if name is None and arrays.keys() >= LISTED:
         if mask is not None:

@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import IO
 
 @contextmanager
 def written_beside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
-    """Give a file to write to, which takes the name `path` only when all is written.
+    """Open a file that takes the name `path` only when everything is written.
 
-    An error, or an interrupt, leaves whatever stood there before as it was.
+    An error or an interrupt leaves an existing file unchanged.
     """
     with named_beside(path) as name, name.open("wb") as file:
         yield file
@@ -23,9 +23,9 @@ def written_beside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def named_beside(path: str | PathLike[str]) -> Iterator[Path]:
-    """Give the name of an empty file, for writers that open one themselves, which becomes `path` at the end.
+    """Give the name of an empty file that becomes `path` at the end, for writers that open files themselves.
 
-    An error, or an interrupt, leaves whatever stood there before as it was.
+    An error or an interrupt leaves an existing file unchanged.
     """
     target = Path(path)
     if target.is_dir():
@@ -37,7 +37,7 @@ def named_beside(path: str | PathLike[str]) -> Iterator[Path]:
     try:
         os.close(handle)
         yield Path(name)
-        # mkstemp makes files that only their owner can read; give this one what any new file gets.
+        # mkstemp makes files that only their owner can read; this one gets the permissions of any new file.
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)

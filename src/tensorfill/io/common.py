@@ -1,4 +1,4 @@
-"""What readers and writers of all formats share."""
+"""The parts that readers and writers of all formats share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from ..labels import Labelled, Labels
 from ..models.base import DENSE_LIMIT
 from ..observations import Observations
 
-Mask = str | PathLike[str] | ArrayLike
-"""Where entries were observed: an array, or the path of one; what is not zero was observed."""
+Mask = ArrayLike
+"""Where entries were observed: an array that is not zero there."""
 
 
 def dense_labelled(
@@ -32,7 +31,7 @@ def dense_labelled(
     mask: Mask | None = None,
     restore: Callable[[Floats], Any] | None = None,
 ) -> Labelled:
-    """Return the observations of an array that a file holds in full.
+    """Return the observations in an array that a file holds in full.
 
     Parameters
     ----------
@@ -41,36 +40,21 @@ def dense_labelled(
     labels
         The names of its modes and indices, if it has any.
     missing
-        ``"zero"`` where a zero is missing too; None and ``"nan"`` leave it at NaN.
+        ``"zero"`` if zeros are missing too; None and ``"nan"`` if only NaN is.
     mask
-        Where entries were observed, for the modes of `array` or for the first ones.
+        Not zero where entries were observed, for all modes of `array` or for the first ones.
     restore
-        What `Labelled` takes.
+        As in `Labelled`.
     """
     kind = choice("nan" if missing is None else missing, "missing for a file that holds every entry", ("nan", "zero"))
     seen: Booleans = array != 0 if kind == "zero" else np.ones(array.shape, dtype=np.bool_)
     if mask is not None:
-        seen &= _spread(_flags(mask), array.shape)
+        seen &= _spread(np.asarray(mask) != 0, array.shape)
     return Labelled(Observations.from_dense(array, seen), labels or Labels.plain(array.ndim), restore)
 
 
-def _flags(mask: Mask) -> Booleans:
-    """Return True where a mask is not zero."""
-    if isinstance(mask, str | PathLike):
-        path = Path(mask)
-        if path.suffix.lower() in (".jpg", ".jpeg"):
-            raise ValueError(
-                f"mask must tell exactly what was observed, but {path} is a JPEG, which changes values; save it as PNG."
-            )
-        from .formats import read
-
-        mask = read(path).observations.to_dense(fill=0.0)
-    flags: Booleans = np.asarray(mask) != 0
-    return flags
-
-
 def _spread(flags: Booleans, shape: tuple[int, ...]) -> Booleans:
-    """Return a mask for all modes, given for all or for the first ones, as a grey picture is for a coloured one."""
+    """Return a mask for all modes, from one for all or for the first ones, as for the pixels of a coloured picture."""
     if flags.shape == shape:
         return flags
     if flags.shape != shape[: flags.ndim]:
@@ -82,16 +66,16 @@ def _spread(flags: Booleans, shape: tuple[int, ...]) -> Booleans:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What is to be written.
+    """A tensor that a format writes.
 
     Parameters
     ----------
     values
-        What was seen of a tensor, or an array with all of it.
+        The observed entries of a tensor, or an array.
     labels
         The names of its modes and indices.
     given
-        The object that the caller gave, which its own format can write as it is.
+        The object that the caller gave, which its own format can write unchanged.
     """
 
     values: Observations | NDArray[Any]
@@ -105,7 +89,7 @@ class Content:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether coordinates and values are at hand rather than an array."""
+        """Whether the entries are stored as coordinates and values, not as an array."""
         return isinstance(self.values, Observations) and not self.values.is_dense
 
     def dense(self) -> NDArray[Any]:
@@ -116,12 +100,12 @@ class Content:
         if not self.values.is_dense and needed > DENSE_LIMIT:
             raise ValueError(
                 f"a file that holds every entry would take {needed:,} bytes for shape {self.shape}, "
-                f"above {DENSE_LIMIT:,}; write .tns, .npz, .csv or .parquet, which hold only what was seen."
+                f"above {DENSE_LIMIT:,}; write .tns, .npz, .csv or .parquet, which hold only observed entries."
             )
         return self.values.to_dense(max_bytes=math.inf)
 
     def whole(self, what: str) -> NDArray[Any]:
-        """Return an array with nothing missing, which is all that some formats can hold."""
+        """Return an array with nothing missing, for formats that cannot hold missing entries."""
         array = self.dense()
         missing = int(np.count_nonzero(np.isnan(array))) if array.dtype.kind == "f" else 0
         if missing:
@@ -132,13 +116,13 @@ class Content:
         return array
 
     def entries(self) -> tuple[Integers, Floats]:
-        """Return the coordinates and the values of what is not missing."""
+        """Return the coordinates and the values of the entries that are not missing."""
         values = self.values if isinstance(self.values, Observations) else Observations.from_dense(self.values)
         return values.coords, values.values
 
 
 def warn_of_lost_labels(labels: Labels, what: str) -> None:
-    """Warn where labels are left out because a format has no place for them."""
+    """Warn of labels that are left out because a format cannot hold them."""
     lost = [name for name, keys in zip(labels.names, labels.keys, strict=True) if keys is not None]
     if lost:
         warnings.warn(
@@ -150,11 +134,11 @@ def warn_of_lost_labels(labels: Labels, what: str) -> None:
 
 @contextmanager
 def read_as(path: Path, what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn what a library says of a file that it cannot read into a sentence."""
+    """Turn the error of a library that cannot read a file into a sentence."""
     try:
         yield
     except errors as error:
-        # The first sentence: what follows is advice to those who call the library themselves.
+        # Only the first sentence: the rest is advice for direct callers of the library.
         reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".") or type(error).__name__
         raise ValueError(
             f"{path} cannot be read as {what}, so it is damaged or of another format ({reason})."
@@ -171,7 +155,7 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
     sizes
         The shape of each array of numbers that the file holds, by name.
     name
-        The array that the caller wants, if they said.
+        The array that the caller asks for, if any.
     candidates
         The arrays that may be a tensor.
     """
@@ -180,10 +164,10 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
         return candidates[0]
     if name is None:
         raise ValueError(
-            f"name must say which array of {path} to take unless just one can be a tensor, and it holds {held}."
+            f"name must say which array of {path} to read unless exactly one can be a tensor, and it holds {held}."
         )
     if name not in sizes:
         raise ValueError(
-            f"name must be that of an array of numbers in {path}, but {name!r} was given; it holds {held}."
+            f"name must be the name of an array of numbers in {path}, but {name!r} was given; it holds {held}."
         )
     return name

@@ -6,42 +6,44 @@ import json
 import zipfile
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
-from ..fit import Fit
 from ..labels import Labels
-from ..methods.base import History, Record, Status
+from ..methods.base import History
+from ..methods.search import Path as SearchPath
 from ..models import MODELS
-from ..selection import Path as LambdaPath
-from ..selection import PathPoint
 from .atomic import written_beside
+from .typed import decoded, encoded
+
+if TYPE_CHECKING:
+    from ..fit import Fit
 
 FORMAT = "tensorfill-fit"
-VERSION = 2
-"""Since 2 a file holds labels; files of version 1 are read too."""
+VERSION = 3
+"""The version of the format that is written and read."""
 
 
 def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
     """Write a fit, without its data, to an npz file.
 
-    Labels are in it: numbers and dates as arrays of these, and texts as arrays of unicode. Labels that are several of
-    these together are there as JSON, and objects of other kinds by their text.
+    It holds the labels: numbers and dates as arrays of these, and texts as arrays of unicode. Labels that combine
+    several of these are stored as JSON, and other objects by their text.
     """
     header = {
         "format": FORMAT,
         "version": VERSION,
         "kind": fit.model.kind,
-        "shape": fit.shape,
-        "status": fit.status.name,
-        "settings": dict(fit.settings),
-        "bounds": fit.bounds,
-        "history": fit.history.to_dicts(),
-        "path": None if fit.path is None else fit.path.to_dicts(),
+        "shape": list(fit.shape),
+        "status": encoded(fit.status),
+        "recipe": encoded(fit.recipe),
+        "bounds": encoded(fit.bounds),
+        "history": encoded(list(fit.history)),
+        "path": None if fit.path is None else encoded(list(fit.path)),
     }
     arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
     if fit.residuals is not None:
@@ -53,35 +55,22 @@ def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
         np.savez(file, header=np.array(json.dumps(header, default=_plain)), **arrays)  # type: ignore[arg-type]
 
 
-def load(path: str | PathLike[str]) -> Fit:
-    """Read a fit that `Fit.save` wrote.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    Fit
-        Its labels are those of the data. Where that was of xarray or a table, so is what `Fit.to_dense` returns, if
-        the library is installed; else it is an array.
-    """
+def read_fit(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return the parts of a fit that `save_fit` wrote, by name."""
     header, arrays = _read(Path(path))
     labels = _read_labels(header, arrays)
-    model = MODELS[header["kind"]].from_arrays(tuple(header["shape"]), _named(arrays, "model."))
     points = header["path"]
-    return Fit(
-        model=model,
-        status=Status[header["status"]],
-        history=History(Record(**_tuples(record)) for record in header["history"]),
-        settings=_tuples(header["settings"]),
-        path=None if points is None else LambdaPath(PathPoint(**_tuples(point)) for point in points),
-        residuals=arrays.get("residuals"),
-        bounds=None if header["bounds"] is None else tuple(header["bounds"]),
-        labels=labels,
-        restore=_read_restorer(header, arrays, labels),
-    )
+    return {
+        "model": MODELS[header["kind"]].from_arrays(tuple(header["shape"]), _named(arrays, "model.")),
+        "status": decoded(header["status"]),
+        "history": History(decoded(header["history"])),
+        "recipe": decoded(header["recipe"]),
+        "path": None if points is None else SearchPath(decoded(points)),
+        "residuals": arrays.get("residuals"),
+        "bounds": decoded(header["bounds"]),
+        "labels": labels,
+        "restore": _read_restorer(header, arrays, labels),
+    }
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -95,17 +84,13 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise ValueError(f"{path} is not a file that Fit.save wrote, or it is damaged.") from error
     if header.get("format") != FORMAT:
         raise ValueError(f"{path} is not a file that Fit.save wrote.")
-    if header["version"] > VERSION:
+    if header["version"] != VERSION:
+        instead = "install a newer tensorfill" if header["version"] > VERSION else "fit the data again"
         raise ValueError(
-            f"{path} has version {header['version']} of the format, but this tensorfill reads up to {VERSION}; "
-            "install a newer tensorfill."
+            f"{path} has version {header['version']} of the format, but this tensorfill reads version {VERSION}; "
+            f"{instead}."
         )
     return header, arrays
-
-
-def _tuples(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with the lists that JSON made of tuples as tuples again."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
 
 
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
@@ -119,8 +104,6 @@ def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[
 
 
 def _read_labels(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Labels:
-    if "labels" not in header:
-        return Labels.plain(len(header["shape"]))
     names = tuple(header["labels"]["names"])
     keys = _named(arrays, "labels.")
     return Labels(names, tuple(keys.get(str(mode)) for mode in range(len(names))), header["labels"]["value"])

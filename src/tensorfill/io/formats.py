@@ -1,4 +1,4 @@
-"""Every file format by name, and the way from a path to the right one."""
+"""Every file format by name, and the functions that choose the format of a path."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import choice, listed
+from .._support.types import Floats
+from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from . import arrays, frostt, matlab, movies, netcdf, pictures, tables, triples
@@ -29,11 +31,11 @@ class Format:
     summary
         What it is, in a few words.
     extensions
-        The endings that stand for it.
+        Its file endings.
     read, write
-        From a path to `Labelled`, and from a path and `Content` to a file; keywords beyond are its options.
+        From a path to `Labelled`, and from a path and `Content` to a file; further keywords are its options.
     extra
-        The extra of tensorfill that brings what it needs, if it needs anything.
+        The extra of tensorfill that installs what it needs, if anything.
     """
 
     summary: str
@@ -71,20 +73,20 @@ def read(
     path
         The file.
     missing
-        What is missing: ``"nan"`` for what is NaN, ``"zero"`` for what is zero as well, ``"absent"`` for what is not
-        listed, ``"alpha"`` for transparent pixels. By default NaN is missing where a file holds every entry, and what
-        is absent where it lists entries; a zero is never taken for missing unless you say so.
+        What is missing: ``"nan"`` for NaN, ``"zero"`` for NaN and zeros, ``"absent"`` for entries that are not listed,
+        ``"alpha"`` for transparent pixels. By default NaN is missing in a file that holds every entry, and absent
+        entries are missing in one that lists entries; a zero is missing only if you say so.
     format
         The name of the format; by default the ending of the path says it.
     **options
-        Of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path that tells where
-        entries were observed, for formats that hold every entry; `value`, the column with the values of a table;
+        Options of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path, not zero
+        where entries were observed, for formats that hold every entry; `value`, the column of a table with the values;
         `base` (0 or 1), `shape` and `duplicates` of a .tns file.
 
     Returns
     -------
     Labelled
-        The observations, their labels and the way back.
+        The observations, their labels and the way back to the object that the format holds.
 
     Examples
     --------
@@ -103,7 +105,18 @@ def read(
         raise FileNotFoundError(f"There is no file {where}; check the path.")
     if where.is_dir():
         raise IsADirectoryError(f"{where} is a folder; give the path of a file in it.")
+    if isinstance(options.get("mask"), str | PathLike):
+        options = options | {"mask": _read_mask(Path(options["mask"]))}
     return FORMATS[name].read(where, missing=missing, **options)
+
+
+def _read_mask(path: Path) -> Floats:
+    """Return the mask that a file holds: not zero where entries were observed."""
+    if path.suffix.lower() in (".jpg", ".jpeg"):
+        raise ValueError(
+            f"mask must say exactly what was observed, but {path} is a JPEG, which changes values; save it as PNG."
+        )
+    return read(path).observations.to_dense(fill=0.0)
 
 
 def write(
@@ -114,22 +127,22 @@ def write(
     format: str | None = None,
     **options: Any,
 ) -> None:
-    """Write a tensor to a file; an error leaves what stood there as it was.
+    """Write a tensor to a file; an error leaves an existing file unchanged.
 
     Parameters
     ----------
     path
         The file.
     data
-        `Labelled` or plain `Observations`, an array with NaN where it is missing, or another object that
+        `Labelled` or plain `Observations`, an array with NaN for missing entries, or another object that
         `tensorfill.complete` takes.
     labels
-        The names of the modes and of their indices, for observations and arrays that come without.
+        The names of the modes and of their indices, for observations and arrays without labels.
     format
         The name of the format; by default the ending of the path says it.
     **options
-        Of some formats: `base` (0 or 1) of a .tns file, `name` of the variable in .mat and .nc files, `value` for the
-        column of a table, `rate` in frames a second of a movie.
+        Options of some formats: `base` (0 or 1) of a .tns file, `name` of the variable in .mat and .nc files, `value`
+        for the column of a table, `rate` in frames per second of a movie.
     """
     where = Path(path)
     name = format_of(where, format)
@@ -147,7 +160,7 @@ def format_of(path: Path, format: str | None = None) -> str:
             return name
     known = ", ".join(ending for each in FORMATS.values() for ending in each.extensions)
     raise ValueError(
-        f"the ending of {str(path)!r} says no format; endings are {known}; rename it, or give format, one of "
+        f"the ending of {str(path)!r} is not that of a format; endings are {known}; rename it, or give format, one of "
         f"{listed(FORMATS)}."
     )
 
@@ -172,7 +185,5 @@ def _content(data: Any, labels: Labels | None) -> Content:
         return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
     if isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray):
         return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
-    from ..adapters.registry import take_in
-
     taken = take_in(data)
     return Content(taken.observations, taken.labels if labels is None else labels, data)

@@ -21,7 +21,7 @@ from .atomic import written_beside
 from .common import Content, read_as, warn_of_lost_labels
 
 LINES_AT_ONCE = 100_000
-"""So many lines are put together before they are written."""
+"""Lines that are joined before they are written."""
 
 _SAID = re.compile(rb"#\s*(shape|base):\s*([\d\s]+)$")
 
@@ -34,21 +34,21 @@ def read(
     shape: Sequence[int] | None = None,
     duplicates: str = "error",
 ) -> Labelled:
-    """Read a .tns file, gzipped or not; what it does not list is missing, and so is NaN, but not a zero.
+    """Read a .tns file, gzipped or not; entries that it does not list are missing, and NaN, but not zeros.
 
     Parameters
     ----------
     path
         The file.
     missing
-        ``"absent"``, the default; ``"zero"`` for zeros that are listed as well.
+        ``"absent"``, the default; ``"zero"`` if zeros that are listed are missing too.
     base
-        The number of the first index: 1 as FROSTT has it, or 0. By default what a line ``# base: 0`` says, else 0 if
-        an index 0 occurs, else 1.
+        The number of the first index: 1 as in FROSTT, or 0. By default as a line ``# base: 0`` says, else 0 if an index
+        0 occurs, else 1.
     shape
-        The sizes of the modes; by default what a line ``# shape: 3 4 5`` says, else the largest indices.
+        The sizes of the modes; by default as a line ``# shape: 3 4 5`` says, else the largest indices.
     duplicates
-        What to do with coordinates that are listed more than once, as in `Observations`.
+        How to combine coordinates that are listed more than once, as in `Observations`.
     """
     kind = choice("absent" if missing is None else missing, "missing for a .tns file", ("absent", "zero"))
     coords, values, stated = entries(path, base)
@@ -62,7 +62,7 @@ def read(
 
 
 def entries(path: Path, base: int | None = None) -> tuple[Integers, Floats, tuple[int, ...] | None]:
-    """Return the coordinates, counted from 0, and the values of all lines, and the shape where a comment says it."""
+    """Return the coordinates, counted from 0, and the values of all lines, and the shape if a comment says it."""
     with read_as(path, "a .tns file", gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError):
         columns, said = _head(path)
         if columns == 0:
@@ -90,7 +90,7 @@ def _first_index(coords: Integers, base: int | None) -> int:
 def _opened(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
-    # A BufferedReader, since GzipFile by itself is slow line by line.
+    # GzipFile alone is slow line by line.
     return io.BufferedReader(gzip.GzipFile(path)) if zipped else path.open("rb")
 
 
@@ -114,7 +114,7 @@ def _table(path: Path, columns: int) -> Any:
         with _opened(path) as file:
             return np.loadtxt(file, dtype=kind, comments="#", ndmin=1, encoding="utf-8")
     except ValueError as error:
-        # The reader counts rows without comments and blank lines, which nobody finds in an editor.
+        # numpy counts rows without comments and blank lines, which does not help to find a line in an editor.
         with _opened(path) as file:
             found = _first_bad_line(file, columns)
         if found is None:
@@ -122,7 +122,7 @@ def _table(path: Path, columns: int) -> Any:
         number, line = found
         raise ValueError(
             f"each line must be {columns - 1} whole numbers and a value, as in the first, but line {number} of {path} "
-            f"is {line!r}; correct it or take it out."
+            f"is {line!r}; correct or remove it."
         ) from error
 
 
@@ -153,7 +153,7 @@ def write(path: Path, content: Content, *, base: int = 1) -> None:
     content
         What to write; missing entries are left out.
     base
-        The number of the first index: 1 as FROSTT has it, or 0.
+        The number of the first index: 1 as in FROSTT, or 0.
     """
     if whole_number(base, "base") not in (0, 1):
         raise ValueError(f"base must be 0 or 1, the number of the first index, but {base} was given.")
@@ -173,7 +173,7 @@ def _write_lines(
     file.write(f"# shape: {' '.join(map(str, shape))}\n".encode())
     if base == 0:
         file.write(b"# base: 0\n")
-    # Counts read better without a point.
+    # Whole numbers are written without a point.
     whole = bool(np.all((values == np.round(values)) & (np.abs(values) < 2**53)))
     for start in range(0, len(values), LINES_AT_ONCE):
         part = slice(start, start + LINES_AT_ONCE)
@@ -183,7 +183,7 @@ def _write_lines(
 
 
 def repeats(path: Path, base: int | None = None) -> int:
-    """Return how many lines of a .tns file list an entry that another line lists too."""
+    """Return how many lines of a .tns file list an entry that an earlier line lists."""
     coords, _, _ = entries(path, base)
     shape = tuple((coords.max(axis=0) + 1).tolist())
     return len(coords) - 1 - int(labels_of(coords, shape).max())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..adapters.registry import take_in
 from ..labels import Labelled
 from .atomic import written_beside
 from .common import Content, Mask, chosen_array, dense_labelled, read_as, warn_of_lost_labels
@@ -16,18 +17,18 @@ VARIABLE = "tensor"
 
 
 def read(path: Path, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None) -> Labelled:
-    """Read an array of a .mat file; NaN is missing, and a zero is a zero unless `missing` says otherwise.
+    """Read an array of a .mat file; NaN is missing, and zeros only if `missing` says so.
 
     Parameters
     ----------
     path
         The file.
     missing
-        ``"nan"``, the default; ``"zero"`` where zeros are missing too. For a sparse matrix what `take_in` allows.
+        ``"nan"``, the default; ``"zero"`` if zeros are missing too. For a sparse matrix as in `take_in`.
     name
-        The variable, where several can be a tensor.
+        The variable, if several can be a tensor.
     mask
-        Where entries were observed: an array, or the path of one; what is not zero was observed.
+        An array that is not zero where entries were observed.
     """
     from scipy import io, sparse
 
@@ -37,16 +38,14 @@ def read(path: Path, *, missing: str | None = None, name: str | None = None, mas
                 held = io.loadmat(file)
         except NotImplementedError:
             raise ValueError(
-                f"{path} is a MATLAB v7.3 file, which is not read; save it again with save(..., '-v7')."
+                f"{path} is a MATLAB v7.3 file, which cannot be read; save it again with save(..., '-v7')."
             ) from None
     numbers = {each: array for each, array in held.items() if not each.startswith("__") and _is_numeric(array)}
     sizes = {each: array.shape for each, array in numbers.items()}
-    # MATLAB keeps numbers and vectors as matrices too.
+    # MATLAB stores numbers and vectors as matrices too.
     tensors = [each for each, shape in sizes.items() if sum(size > 1 for size in shape) > 1]
     found = numbers[chosen_array(path, sizes, name, tensors)]
     if sparse.issparse(found):
-        from ..adapters.registry import take_in
-
         if mask is not None:
             raise ValueError(f"mask is for arrays that hold every entry, but {path} holds a sparse matrix.")
         return take_in(found, missing=missing)
@@ -60,7 +59,7 @@ def _is_numeric(array: Any) -> bool:
 
 
 def write(path: Path, content: Content, *, name: str = VARIABLE) -> None:
-    """Write an array, with NaN where an entry is missing.
+    """Write an array, with NaN for missing entries.
 
     Parameters
     ----------

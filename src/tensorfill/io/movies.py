@@ -18,22 +18,22 @@ from .common import Content, Mask, dense_labelled, read_as
 from .pictures import CHANNELS, rounded
 
 RATE = 25.0
-"""Frames a second, where nothing says how many."""
+"""Frames per second, if nothing else is known."""
 
 COLOURS = CHANNELS[3]
 
 
 def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
-    """Read a movie; nothing of it is missing unless `missing` or `mask` says so. Frames are labelled by their time.
+    """Read a movie; entries are missing only if `missing` or `mask` says so. Frames are labelled by their time.
 
     Parameters
     ----------
     path
         The file.
     missing
-        ``"zero"`` where values of 0 are missing; by default nothing is.
+        ``"zero"`` if values of 0 are missing; by default nothing is.
     mask
-        Where entries were observed: an array, or the path of one; what is not zero was observed.
+        An array that is not zero where entries were observed.
     """
     frames, times = _from_gif(path) if path.suffix.lower() == ".gif" else _from_video(path)
     labels = Labels(("time", "row", "column", "colour"), (times, None, None, np.array(COLOURS)))
@@ -72,11 +72,11 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
     Parameters
     ----------
     path
-        The file: .mp4 (H.264, small, changes values), .avi (FFV1, large, keeps them), or .gif (256 colours a frame).
+        The file: .mp4 (H.264, small, changes values), .avi (FFV1, large, keeps them), or .gif (256 colours per frame).
     content
         What to write: time x row x column x 3 colours, or time x row x column in grey.
     rate
-        Frames a second; by default as the labels of the frames say, else 25.
+        Frames per second; by default as the labels of the frames say, else 25.
     """
     array = content.whole("a movie")
     if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] != 3):
@@ -92,7 +92,7 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
 
 
 def _rate(labels: Labels) -> float:
-    """Return the frames a second that the labels of the frames say."""
+    """Return the frames per second that the labels of the frames say."""
     times = labels.keys[0]
     if labels.names[0] != "time" or times is None or times.dtype.kind != "f" or len(times) < 2:
         return RATE
@@ -111,7 +111,7 @@ def _write_gif(path: Path, array: NDArray[Any], rate: float) -> None:
     pillow = need("PIL.Image", "images")
     first, *others = (pillow.fromarray(frame).quantize(256) for frame in _frames(array))
     with written_beside(path) as file:
-        # GIF counts time in hundredths of a second, and players take fewer than two for ten.
+        # GIF counts time in hundredths of a second, and players read fewer than two as ten.
         first.save(
             file, format="GIF", save_all=True, append_images=others, duration=max(round(1000 / rate), 20), loop=0
         )

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from .._support.optional import need
+from ..adapters.registry import take_in
 from ..labels import Labelled
 from .atomic import named_beside
 from .common import Content, chosen_array, read_as
 
 VARIABLE = "value"
-"""The name of the variable that is written, where the data has none."""
+"""The name of the variable that is written, if the data has none."""
 
 
 def read(path: Path, *, missing: str | None = None, name: str | None = None) -> Labelled:
@@ -22,12 +23,10 @@ def read(path: Path, *, missing: str | None = None, name: str | None = None) -> 
     path
         The file.
     missing
-        ``"nan"``, the default; ``"zero"`` where zeros are missing too.
+        ``"nan"``, the default; ``"zero"`` if zeros are missing too.
     name
-        The variable, where several can be a tensor.
+        The variable, if several can be a tensor.
     """
-    from ..adapters.registry import take_in
-
     xarray = need("xarray", "files")
     need("netCDF4", "files")
     with read_as(path, "NetCDF", ValueError, OSError):
@@ -40,16 +39,16 @@ def read(path: Path, *, missing: str | None = None, name: str | None = None) -> 
 
 
 def write(path: Path, content: Content, *, name: str | None = None) -> None:
-    """Write an array with its labels, and NaN where an entry is missing.
+    """Write an array with its labels, and NaN for missing entries.
 
     Parameters
     ----------
     path
         The file.
     content
-        What to write; an xarray.DataArray is written as it is.
+        What to write; an xarray.DataArray is written unchanged.
     name
-        The variable; by default that of the DataArray, else ``"value"``.
+        The variable; by default the name of the DataArray, else ``"value"``.
     """
     xarray = need("xarray", "files")
     need("netCDF4", "files")

@@ -20,7 +20,7 @@ CHANNELS = {
     3: ("red", "green", "blue"),
     4: ("red", "green", "blue", "alpha"),
 }
-"""The labels of the colours, by how many there are."""
+"""The labels of the colours, by their number."""
 
 _AS = {"1": "L", "PA": "RGBA", "La": "LA", "RGBa": "RGBA"}
 _KEPT = ("L", "LA", "RGB", "RGBA")
@@ -28,17 +28,17 @@ _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".
 
 
 def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
-    """Read a picture; nothing of it is missing unless `missing` or `mask` says so.
+    """Read a picture; pixels are missing only if `missing` or `mask` says so.
 
     Parameters
     ----------
     path
         The file.
     missing
-        ``"zero"`` where values of 0 are missing; ``"alpha"`` where pixels that are fully transparent are, which leaves
-        the other channels; by default nothing is.
+        ``"zero"`` if values of 0 are missing; ``"alpha"`` if fully transparent pixels are, which leaves the other
+        channels; by default nothing is.
     mask
-        Where pixels were observed: a picture of the same size, or an array; what is not zero was observed.
+        An array, of the size of the picture, that is not zero where pixels were observed.
     """
     array = _pixels(path)
     if missing == "alpha":
@@ -108,12 +108,12 @@ def write(path: Path, content: Content) -> None:
     kind = _FORMATS.get(path.suffix.lower(), "PNG")
     if deep and (array.ndim == 3 or kind not in ("PNG", "TIFF")):
         raise ValueError(
-            f"16 bits are for grey .png and .tif pictures only, but {array.shape} as {kind} was asked for; write .npy, "
+            f"16 bits are for grey .png and .tif pictures only, but {array.shape} as {kind} was given; write .npy, "
             "or scale the values to 0..255."
         )
     picture = pillow.fromarray(rounded(array, np.dtype(np.uint16 if deep else np.uint8)))
     if kind in ("JPEG", "BMP") and picture.mode in ("LA", "RGBA"):
         raise ValueError(f"a {kind} picture holds no alpha channel, but {array.shape} was given; write .png or .tif.")
     with written_beside(path) as file:
-        # A JPEG of little loss: the file is an answer, not a preview.
+        # The file is a result, not a preview, so a JPEG is written with little loss.
         picture.save(file, format=kind, **({"quality": 95, "subsampling": 0} if kind == "JPEG" else {}))

@@ -1,4 +1,4 @@
-"""Long tables, by pandas: a row for each entry, a column for each mode with its labels, and one with the values."""
+"""Long tables, with pandas: a row for each entry, a column of labels for each mode, and a column of values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from .._support.optional import need
 from .._support.types import Integers
+from ..adapters.registry import take_in
 from ..labels import Labelled
 from .atomic import written_beside
 from .common import Content, read_as
 
 NO_VALUE = ("", "NA", "N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None")
-"""Texts that stand for a missing value; as a label each of them stands for itself."""
+"""Texts that mean a missing value in the column of values; as a label each is an ordinary text."""
 
 
 def read_csv(path: Path, *, missing: str | None = None, value: str | None = None) -> Labelled:
@@ -26,7 +27,7 @@ def read_csv(path: Path, *, missing: str | None = None, value: str | None = None
     path
         The file, gzipped if its name ends in .gz.
     missing
-        ``"absent"``, the default: rows that are not there and empty values are missing; ``"zero"`` for zeros as well.
+        ``"absent"``, the default: absent rows and empty values are missing; ``"zero"``: zeros are missing too.
     value
         The column with the values; by default the last.
     """
@@ -39,13 +40,11 @@ def read_tsv(path: Path, *, missing: str | None = None, value: str | None = None
 
 
 def _read_text(path: Path, separator: str, missing: str | None, value: str | None) -> Labelled:
-    from ..adapters.registry import take_in
-
     pandas = need("pandas", "files")
     errors = pandas.errors
     with read_as(path, "a table", errors.ParserError, errors.EmptyDataError, UnicodeDecodeError, OSError):
         values = pandas.read_csv(path, sep=separator, nrows=0).columns[-1] if value is None else value
-        # A label may be the text NA, as Namibia's code is; only a value can be missing.
+        # A label may be the text NA, such as the code of Namibia; only a value can be missing.
         table = pandas.read_csv(
             path,
             sep=separator,
@@ -58,7 +57,7 @@ def _read_text(path: Path, separator: str, missing: str | None, value: str | Non
 
 
 def _exact(pandas: Any) -> dict[str, str]:
-    """Return what makes pandas read numbers to the last digit, which it does by itself from version 3 on."""
+    """Return the option with which pandas reads numbers exactly; from version 3 on this is its default."""
     return {"float_precision": "round_trip"} if int(pandas.__version__.partition(".")[0]) < 3 else {}
 
 
@@ -72,8 +71,6 @@ def read_parquet(path: Path, *, missing: str | None = None, value: str | None = 
     missing, value
         As in `read_csv`.
     """
-    from ..adapters.registry import take_in
-
     pandas, arrow = need("pandas", "files"), need("pyarrow", "files")
     with read_as(path, "a Parquet table", arrow.ArrowException, OSError):
         table = pandas.read_parquet(path)
@@ -127,9 +124,9 @@ def write_parquet(path: Path, content: Content, *, value: str | None = None) -> 
 
 
 def _table(content: Content, value: str | None) -> Any:
-    """Return a pandas table of the entries that are not missing, by their labels; one that was given, as it is.
+    """Return a pandas table of the entries that are not missing, with their labels; a given table stays unchanged.
 
-    An index of which nothing was observed has a row without a value, so that reading finds it again.
+    An index without any observed entry gets a row without a value, so that reading finds it again.
     """
     pandas = need("pandas", "files")
     if value is None and isinstance(content.given, pandas.DataFrame) and not any(content.given.index.names):
@@ -137,7 +134,7 @@ def _table(content: Content, value: str | None) -> Any:
     labels = content.labels
     column = labels.value if value is None else value
     if column in labels.names:
-        raise ValueError(f"value must be the name of no mode, but {column!r} is one of {', '.join(labels.names)}.")
+        raise ValueError(f"value must not be the name of a mode, but {column!r} is one of {', '.join(labels.names)}.")
     coords, values = content.entries()
     empty = _of_empty_slices(coords, content.shape)
     if len(empty):
@@ -150,7 +147,7 @@ def _table(content: Content, value: str | None) -> Any:
 
 
 def _of_empty_slices(coords: Integers, shape: tuple[int, ...]) -> Integers:
-    """Return coordinates, none of them observed, that name each index of which nothing was."""
+    """Return coordinates that name each index without any observed entry; none of them was observed."""
     rows = []
     for mode, size in enumerate(shape):
         unseen = np.setdiff1d(np.arange(size), coords[:, mode])

@@ -1,4 +1,4 @@
-"""Facts as text files: one `head<TAB>relation<TAB>tail` in each line, plain, gzipped, or in an archive."""
+"""Facts as text files with one `head<TAB>relation<TAB>tail` in each line, plain, gzipped or in an archive."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .._support.checks import choice
 from .._support.types import Integers
+from ..labels import Labelled, Labels
+from ..observations import Observations
+from .atomic import written_beside
 
 if TYPE_CHECKING:
-    from ..labels import Labelled
     from .common import Content
 
 __all__ = ["SPLITS", "NumberedFacts", "read", "read_file", "read_parts", "write"]
@@ -94,11 +97,11 @@ class _Numbering:
         self._relations: dict[str, int] = {}
 
     def numbered(self, parts: Iterable[Integers]) -> NumberedFacts:
-        """Return what was read, with the labels so far."""
+        """Return the facts that were read, with the labels so far."""
         return NumberedFacts(tuple(parts), tuple(self._entities), tuple(self._relations))
 
     def read(self, file: IO[bytes] | IO[str], name: str) -> Integers:
-        """Return the coordinates of the facts in a file, which `name` stands for in a sentence."""
+        """Return the coordinates of the facts in a file, which a sentence calls `name`."""
         numbers = array("q")
         entities, relations = self._entities, self._relations
         for head, relation, tail in _facts(_unzipped(file), name):
@@ -135,7 +138,7 @@ def _facts(lines: Iterable[str | bytes], name: str) -> Iterator[Sequence[str]]:
                 shown = repr(line if len(line) <= 60 else line[:60] + "...")
                 raise ValueError(
                     f"each line must be head, relation and tail with a tab between them, but line {number} of {name} "
-                    f"is {shown}; correct it or take it out."
+                    f"is {shown}; correct or remove it."
                 )
             yield fields
     except UnicodeDecodeError:
@@ -145,38 +148,33 @@ def _facts(lines: Iterable[str | bytes], name: str) -> Iterator[Sequence[str]]:
 
 
 def _parts_of(files: Iterable[tuple[str, _File]], where: str) -> list[_File]:
-    """Return the file of each part, in the order of `SPLITS`, given all files with their names."""
+    """Return the file of each part, in the order of `SPLITS`, from all files with their names."""
     found: dict[str, _File] = {}
     for name, file in files:
         part = PurePosixPath(name)
         if part.stem in SPLITS and part.suffix in ("", ".txt", ".tsv"):
             if part.stem in found:
-                raise ValueError(f"{where!r} must hold one {part.stem} file, but it holds several; leave one of them.")
+                raise ValueError(f"{where!r} must hold one {part.stem} file, but it holds several; remove the others.")
             found[part.stem] = file
     missing = [part for part in SPLITS if part not in found]
     if missing:
         raise ValueError(
             f"{where!r} must hold train, valid and test files, ending in .txt, .tsv or nothing, "
-            f"but {' and '.join(missing)} is missing; name its files so, or read them with Triples.read."
+            f"but {' and '.join(missing)} is missing; rename its files, or read them with Triples.read."
         )
     return [found[part] for part in SPLITS]
 
 
 def read(path: Path, *, missing: str | None = None) -> Labelled:
-    """Read facts as observed ones of a tensor head x tail x relation, with the labels; all else is missing.
+    """Read facts as ones of a tensor head x tail x relation, with the labels; all other entries are missing.
 
     Parameters
     ----------
     path
         The file, plain or gzipped.
     missing
-        ``"absent"``, the default and the only one: what is not listed is not known.
+        ``"absent"``, the default and the only choice: facts that are not listed are not known.
     """
-    # Facts are read by the package itself too, which does not need any of this.
-    from .._support.checks import choice
-    from ..labels import Labelled, Labels
-    from ..observations import Observations
-
     choice("absent" if missing is None else missing, "missing for a file of triples", ("absent",))
     facts = read_file(path)
     coords = np.unique(facts.parts[0], axis=0)
@@ -187,7 +185,7 @@ def read(path: Path, *, missing: str | None = None) -> Labelled:
 
 
 def write(path: Path, content: Content) -> None:
-    """Write the facts of a tensor head x tail x relation: its ones, by their labels.
+    """Write the facts of a tensor head x tail x relation: its ones, as labels.
 
     Parameters
     ----------
@@ -196,8 +194,6 @@ def write(path: Path, content: Content) -> None:
     content
         What to write; every value that is not missing must be 1.
     """
-    from .atomic import written_beside
-
     coords, values = content.entries()
     if len(content.shape) != 3 or not np.all(values == 1):
         raise ValueError(
@@ -211,11 +207,9 @@ def write(path: Path, content: Content) -> None:
 
 
 def _texts(keys: Any, size: int) -> list[str]:
-    """Return labels as texts that a line can hold."""
+    """Return labels as texts that fit in a line."""
     texts = [str(key) for key in (range(size) if keys is None else keys)]
     for text in texts:
         if not text.strip() or set(text) & set("\t\r\n"):
-            raise ValueError(
-                f"labels of triples must be without tabs and line ends and not blank, but one is {text!r}."
-            )
+            raise ValueError(f"labels of triples must not be blank or contain tabs or line ends, but one is {text!r}.")
     return texts

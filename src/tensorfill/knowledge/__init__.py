@@ -1,7 +1,7 @@
 """Knowledge graphs as tensors: reading triples, negatives, ranking and recommending (Section 5.3 of the paper).
 
-A graph of facts (head, relation, tail) is a tensor of shape (entities, entities, relations) that is +1 where a fact
-is known. Coordinates stand everywhere in the order of its modes: head, tail, relation.
+A graph of facts (head, relation, tail) is a tensor of shape (entities, entities, relations) that is +1 at the known
+facts. Coordinates are always in the order of its modes: head, tail, relation.
 """
 
 from .facts import Facts

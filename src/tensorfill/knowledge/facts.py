@@ -1,4 +1,4 @@
-"""Facts in any of the forms that are taken: Triples, several of them, or rows of (head, tail, relation)."""
+"""Facts in any form that the functions here take."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def gathered(given: Facts) -> Gathered:
 
 
 def shape_of(stated: Any, name: str, *facts: Gathered) -> tuple[int, ...]:
-    """Return the shape that is stated, or else that of the first Triples among the facts."""
+    """Return the stated shape, or else that of the first Triples among the facts."""
     if stated is None:
         shapes = [part.shape for given in facts if isinstance(given, list) for part in given]
         if not shapes:
             raise ValueError(
-                f"the shape of the tensor must be known, but {name} is not there and no Triples were given; "
-                "give Triples in place of an array."
+                f"the shape of the tensor must be known, but there is no {name} and no Triples were given; "
+                "give Triples instead of an array."
             )
         stated = shapes[0]
     shape = tensor_shape(stated)
@@ -67,10 +67,10 @@ def coords_of(given: Gathered, shape: tuple[int, ...], name: str) -> Integers:
 
 
 class Rows:
-    """Distinct rows of whole numbers, each with a number of its own, to look up others among them.
+    """Distinct rows of whole numbers, each with its own number, in which other rows can be found.
 
-    Columns are joined one by one, and what has been joined is numbered anew each time, so that no key passes
-    n^2 however large the numbers are.
+    Columns are joined one by one, and the joined columns are numbered anew each time, so that keys stay below n^2
+    however large the numbers are.
     """
 
     def __init__(self, rows: Integers) -> None:
@@ -83,7 +83,7 @@ class Rows:
         self.count = len(self._levels[-1][1])
 
     def find(self, rows: Integers) -> Integers:
-        """Return the number of each row, and -1 for rows that are not among them."""
+        """Return the number of each row, and -1 for rows that are not there."""
         if self.count == 0:
             return np.full(len(rows), -1)
         number: Integers = np.zeros(len(rows), dtype=np.int64)
@@ -95,7 +95,7 @@ class Rows:
 
 
 def _place(ordered: Integers, wanted: Integers, found: Booleans) -> Integers:
-    """Return where each number stands among ordered ones, and take those that are not there out of `found`."""
+    """Return the place of each number among ordered ones, and clear `found` for those that are not there."""
     place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
     found &= ordered[place] == wanted
     return place

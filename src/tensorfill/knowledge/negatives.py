@@ -1,4 +1,4 @@
-"""Facts that do not hold: drawing them, and observations of +1 and -1."""
+"""Negative facts: sampling them, and observations of +1 and -1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .facts import Facts, Rows, coords_of, gathered, shape_of
 from .triples import MODES, Triples
 
 ROUNDS = 20
-"""Times that a negative is drawn and refused before those that are left are listed."""
+"""Rounds of drawing after which the negatives that are left are listed instead."""
 
 
 def sample_negatives(
@@ -25,30 +25,30 @@ def sample_negatives(
     known: Facts | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Triples:
-    """Return facts that are not known, `ratio` of them for each known one, with its head or its tail replaced.
+    """Return unknown facts, `ratio` for each known one, with its head or its tail replaced.
 
-    A negative of (h, r, t) is drawn uniformly from all (h', r, t) and (h, r, t') that are not known, h' and t' any
-    entity; the relation stays unless `replace` says otherwise. No negative is drawn twice.
+    A negative of (h, r, t) is drawn uniformly from all unknown (h', r, t) and (h, r, t'), where h' and t' are any
+    entities; the relation is kept unless `replace` says otherwise. No negative is drawn twice.
 
     Parameters
     ----------
     triples : Triples
         The facts to draw negatives for; all of them are known.
     ratio : int, optional
-        How many for each fact. Those of fact i are the rows from i * ratio to (i + 1) * ratio - 1 of the answer.
+        Negatives for each fact. Those of fact i are the rows from i * ratio to (i + 1) * ratio - 1 of the answer.
     replace : sequence of {"head", "tail", "relation"}, optional
-        What a negative may differ in; in one of these. There are few relations among many entities, so draw negatives
-        with ``replace=["relation"]`` apart, and give those drawn before as `known`. They are what a model needs to tell
-        relations: negatives that keep the relation do not even tell which one is frequent.
+        A negative differs in exactly one of these. There are few relations among many entities, so sample negatives
+        with ``replace=["relation"]`` separately, with the earlier negatives as `known`. A model needs them to predict
+        relations: negatives that keep the relation do not even show which one is frequent.
     known : Triples, several of them, or rows of (head, tail, relation), optional
-        Facts besides `triples` that must not be drawn. The paper gives all parts of the graph, those held out too.
+        Facts besides `triples` that must not be drawn. The paper uses all parts of the graph, the held-out ones too.
     rng : int, numpy.random.Generator or None, optional
-        What decides the draw.
+        Decides the draw.
 
     Notes
     -----
     The paper writes the set to draw from as an intersection, {(h', r, t) not in S} with {(h, r, t') not in S}. That
-    is empty, for only (h, r, t) itself has both forms and it is in S: the union is meant.
+    is empty, because only (h, r, t) itself has both forms and it is in S: the union is meant.
 
     Examples
     --------
@@ -76,9 +76,9 @@ def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | N
     Parameters
     ----------
     positives, negatives : Triples, several of them, or rows of (head, tail, relation)
-        Facts that hold, and facts that do not; none of them in both.
+        True facts and false facts; none in both.
     shape : sequence of int, optional
-        (entities, entities, relations); that of the Triples if not given.
+        (entities, entities, relations); by default that of the Triples.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | N
         row = false[int(both.argmax())]
         raise ValueError(
             f"a fact must be positive or negative, but {np.count_nonzero(both):,} of the negatives are positives too, "
-            f"such as {in_words(row)}; leave them out of one of the two."
+            f"for example {in_words(row)}; leave them out of one of the two."
         )
     values = np.repeat([1.0, -1.0], [len(true), len(false)])
     return Observations(np.concatenate([true, false]), values, lengths, duplicates="last")
@@ -106,7 +106,7 @@ def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | N
 def _draw(
     wanted: Integers, known: Rows, shape: tuple[int, ...], modes: Sequence[int], rng: np.random.Generator
 ) -> Integers:
-    """Return for each fact another one that is new in one of some modes, none of them known and none of them twice."""
+    """Return for each fact another one that differs in one of `modes`, none known and none twice."""
     choices = sum(shape[mode] for mode in modes)
     drawn = np.empty_like(wanted)
     done, waiting = np.arange(0), np.arange(len(wanted))
@@ -116,7 +116,7 @@ def _draw(
         drawn[waiting] = _replaced(wanted[waiting], rng.integers(choices, size=len(waiting)), shape, modes)
         unknown = np.concatenate([done, waiting[known.find(drawn[waiting]) < 0]])
         if len(unknown):
-            # The first of equal rows stays, and those that are done come first.
+            # The first of equal rows stays, and finished rows come first.
             first = np.unique(labels_of(drawn[unknown], shape), return_index=True)[1]
             done = unknown[np.sort(first)]
         waiting = np.setdiff1d(waiting, done)
@@ -128,8 +128,8 @@ def _draw(
         if not free:
             raise ValueError(
                 f"each fact must have enough negatives, but for (head, tail, relation) {in_words(wanted[row])} every "
-                f"other {' and '.join(MODES[mode] for mode in modes)} makes a known fact or a negative drawn already; "
-                "lower ratio or leave it out."
+                f"other {' and '.join(MODES[mode] for mode in modes)} gives a known fact or a negative drawn before; "
+                "lower ratio or leave the fact out."
             )
         drawn[row] = free[rng.integers(len(free))]
         taken.add(tuple(drawn[row].tolist()))
@@ -137,7 +137,7 @@ def _draw(
 
 
 def _replaced(facts: Integers, choices: Integers, shape: tuple[int, ...], modes: Sequence[int]) -> Integers:
-    """Return facts with one index replaced; choices count through the indices of one mode after the other."""
+    """Return facts with one index replaced; a choice is a place in the indices of all modes, one after the other."""
     ends = np.cumsum([shape[mode] for mode in modes])
     place = np.searchsorted(ends, choices, side="right")
     changed = facts.copy()
@@ -146,7 +146,7 @@ def _replaced(facts: Integers, choices: Integers, shape: tuple[int, ...], modes:
 
 
 def _modes(replace: Sequence[str]) -> list[int]:
-    """Return the modes of what may be replaced."""
+    """Return the numbers of the modes that may be replaced."""
     names = [replace] if isinstance(replace, str) else list(replace)
     wrong = [name for name in names if name not in MODES]
     if wrong or not names or len(set(names)) < len(names):

@@ -1,4 +1,4 @@
-"""How high the true relation, head or tail stands among all that are possible."""
+"""The rank of the true relation, head or tail among all candidates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._support.types import Floats, Integers
 from .facts import Facts, Rows, coords_of, gathered, shape_of
 
 BATCH = 2**18
-"""Entries scored at a time in a ranking, or those of one test triple if they are more."""
+"""Entries that are scored at a time in a ranking; the entries of one test triple are never divided."""
 
 
 class Scorer(Protocol):
@@ -26,7 +26,7 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
-    """How high the true answers stand among all that were possible.
+    """The ranks of the true answers among all candidates.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Ranking:
     hits : dict of int to float
         For each k the share of ranks that are at most k.
     ranks : array of float
-        The ranks, from 1; of several equal scores each has the mean of their places.
+        The ranks, from 1; equal scores share the mean of their places.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Ranking:
 
     @classmethod
     def of(cls, ranks: ArrayLike, hits: Iterable[int]) -> Self:
-        """Return the summary of some ranks, with Hits@k for each k of `hits`."""
+        """Return the summary of ranks, with Hits@k for each k in `hits`."""
         given = np.asarray(ranks, dtype=np.float64)
         if given.size == 0:
             raise ValueError("a ranking must have at least one rank, but none was given.")
@@ -66,21 +66,21 @@ class Ranking:
 def relation_ranking(
     score: Scorer, test: Facts, known: Facts | None = None, *, hits: Iterable[int] = (1, 3)
 ) -> Ranking:
-    """Return how well relations are told: the rank of each test fact's relation among all, for its head and tail.
+    """Return how well relations are predicted: the rank of each test fact's relation among all relations.
 
     With X the scores, the rank of (i1, i2, i3) is the place of X[i1, i2, i3] among X[i1, i2, j] for all relations j,
-    in descending order (Section 5.3). Equal scores share the mean of their places, so that a model that gives one
-    score to everything does not look good.
+    in descending order (Section 5.3). Equal scores share the mean of their places, so that a model that gives every
+    entry the same score does not look good.
 
     Parameters
     ----------
     score : Fit, model, or anything with `predict`
-        Scores only n x relations entries; nothing of the tensor's size is built.
+        Gives the scores of n x relations entries; nothing of the tensor's size is built.
     test : Triples, several of them, or rows of (head, tail, relation)
         The facts to rank.
     known : the same, optional
-        Facts left out of the competition. The paper leaves out none, so that of two true relations of one pair
-        only one can be first.
+        Facts that are no candidates. The paper leaves out none, so only one of two true relations of a pair can be
+        first.
     hits : sequence of int, optional
         The k of each Hits@k.
 
@@ -107,21 +107,21 @@ def relation_ranking(
 
 
 def entity_ranking(score: Scorer, test: Facts, known: Facts | None, *, hits: Iterable[int] = (1, 3, 10)) -> Ranking:
-    """Return how well entities are told: the filtered ranks of each test fact's head and of its tail.
+    """Return how well entities are predicted: the filtered ranks of the head and of the tail of each test fact.
 
-    The head of (h, r, t) is ranked among all (h', r, t), and the tail among all (h, r, t'). Candidates that make a
-    fact of `known` are left out, except for the fact in question; this is the "filtered" ranking. Equal scores share
+    The head of (h, r, t) is ranked among all (h', r, t), and the tail among all (h, r, t'). Candidates that give a
+    fact of `known` are left out, except for the test fact itself; this is the "filtered" ranking. Equal scores share
     the mean of their places, which is the "realistic" rank.
 
     Parameters
     ----------
     score : Fit, model, or anything with `predict`
-        Scores 2 x n x entities entries, a batch at a time; nothing of the tensor's size is built.
+        Gives the scores of 2 x n x entities entries in batches; nothing of the tensor's size is built.
     test : Triples, several of them, or rows of (head, tail, relation)
         The facts to rank.
     known : the same, or None
-        Every fact that is known to hold: usually all parts of the graph, the test part among them. None leaves out
-        nothing, which is the "raw" ranking.
+        Every known fact: usually all parts of the graph, including the test part. None leaves out nothing, which is
+        the "raw" ranking.
     hits : sequence of int, optional
         The k of each Hits@k.
 
@@ -148,7 +148,7 @@ def entity_ranking(score: Scorer, test: Facts, known: Facts | None, *, hits: Ite
 
 
 class _Competitors:
-    """For two indices of a fact, the values of the third that make a known one."""
+    """The indices of one mode that complete the other two of a fact to a known fact."""
 
     def __init__(self, known: Integers, mode: int) -> None:
         self._others = [other for other in range(3) if other != mode]
@@ -168,7 +168,7 @@ class _Competitors:
 
 
 def _competition(score: Scorer, test: Facts, known: Facts | None) -> tuple[tuple[int, ...], Integers, Integers | None]:
-    """Return the shape, the facts to rank, and those to leave out."""
+    """Return the shape, the facts to rank, and the facts that are no candidates."""
     ranked, others = gathered(test), None if known is None else gathered(known)
     stated = getattr(score, "shape", None)
     shape = shape_of(stated, "score.shape", ranked, *([] if others is None else [others]))
@@ -179,7 +179,7 @@ def _competition(score: Scorer, test: Facts, known: Facts | None) -> tuple[tuple
 
 
 def _ranks(score: Scorer, facts: Integers, mode: int, known: Integers | None, shape: tuple[int, ...]) -> Floats:
-    """Return the rank of each fact among those with another index of one mode, all but the known ones."""
+    """Return the rank of each fact among those with another index of one mode, without the known ones."""
     size = shape[mode]
     competitors = None if known is None else _Competitors(known, mode)
     step = max(1, BATCH // size)
@@ -191,7 +191,7 @@ def _ranks(score: Scorer, facts: Integers, mode: int, known: Integers | None, sh
         scores = scores_of(score, coords).reshape(len(batch), size)
         rows = np.arange(len(batch))
         own = scores[rows, batch[:, mode]][:, np.newaxis]
-        # Below every score: out of the competition.
+        # Below every score, so that they do not count.
         scores[rows, batch[:, mode]] = -np.inf
         if competitors is not None:
             scores[competitors.of(batch)] = -np.inf

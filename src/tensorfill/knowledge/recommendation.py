@@ -1,4 +1,4 @@
-"""The best answers to a question: heads, tails or relations for the two others."""
+"""The best heads, tails or relations for the two others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Recommendations:
     scores : array of float
         Their scores, which never rise.
     labels : tuple of str, or None
-        Their labels, where labels are known.
+        Their labels, if they are known.
     """
 
     kind: str
@@ -58,22 +58,22 @@ def recommend(
     known: Facts | None = None,
     labels: Triples | None = None,
 ) -> Recommendations:
-    """Return the `k` best of what is not given: heads, tails or relations for the two others.
+    """Return the `k` best heads, tails or relations, whichever is not given, for the two others.
 
-    Only the candidates are scored, never the whole tensor. Of equal scores the lower number comes first.
+    Only the candidates are scored, never the whole tensor. Among equal scores the lower number comes first.
 
     Parameters
     ----------
     score : Fit, model, or anything with `predict`
-        What scores the candidates.
+        Gives the scores of the candidates.
     head, tail, relation : int or str
-        Exactly two of them, by number or by label.
+        Exactly two of these, by number or by label.
     k : int, optional
-        How many to return; there are fewer if fewer candidates are left.
+        How many to return, if there are enough candidates.
     known : Triples, several of them, or rows of (head, tail, relation), optional
-        Facts that are known already and so are not recommended.
+        Known facts, which are not recommended.
     labels : Triples, optional
-        Where labels come from; if not given, from `known`.
+        The source of the labels; by default `known`.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def recommend(
     given = [name for name, value in zip(MODES, query, strict=True) if value is not None]
     if len(given) != 2:
         what = " and ".join(given) or "none of them"
-        raise ValueError(f"two of head, tail and relation must be given, but {what} was; leave out what is asked for.")
+        raise ValueError(f"two of head, tail and relation must be given, but {what} was; leave out the one to find.")
     if labels is not None and not isinstance(labels, Triples):
         raise TypeError(f"labels must be Triples, but a {type(labels).__name__} was given; see Triples.read.")
     facts = gathered([] if known is None else known)
@@ -118,12 +118,12 @@ def _labels_of_mode(triples: Triples, mode: int) -> tuple[str, ...]:
 
 
 def _index(value: Any, mode: int, shape: tuple[int, ...], names: Triples | None) -> int:
-    """Return the number of what was given by number or by label."""
+    """Return the number of an entity or relation that was given by number or by label."""
     if isinstance(value, str):
         if names is None:
             raise ValueError(
-                f"{MODES[mode]} must be a number where no labels are known, but {value!r} was given; "
-                "give labels, the Triples it is from."
+                f"{MODES[mode]} must be a number if no labels are known, but {value!r} was given; "
+                "give labels=, the Triples with its labels."
             )
         labels = _labels_of_mode(names, mode)
         if value not in labels:

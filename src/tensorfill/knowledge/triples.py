@@ -17,7 +17,7 @@ from .._support.types import Booleans, Integers
 from ..io.triples import SPLITS, read_file, read_parts
 
 MODES = ("head", "tail", "relation")
-"""What the modes of the tensor are."""
+"""The modes of the tensor, in order."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,12 +62,12 @@ class Triples:
         r"""Return the facts of a file with one `head<TAB>relation<TAB>tail` in each line, plain or gzipped.
 
         Entities and relations are numbered in the order in which they first appear. Blank lines are skipped, and
-        labels are kept as they stand. Files that belong together need a common numbering: see `read_archive`.
+        labels are kept unchanged. Files that belong together need a common numbering: see `read_archive`.
 
         Parameters
         ----------
         source : path, or file open for reading
-            UTF-8 text; whether it is gzipped is seen from its first bytes.
+            UTF-8 text; its first bytes show whether it is gzipped.
 
         Examples
         --------
@@ -98,7 +98,7 @@ class Triples:
             yield self.entities[head], self.relation_names[relation], self.entities[tail]
 
     def with_coords(self, coords: ArrayLike) -> Triples:
-        """Return other facts, given as (head, tail, relation), about the same entities and relations."""
+        """Return other facts about the same entities and relations, from rows of (head, tail, relation)."""
         numbers = coordinates(coords, self.shape)
         return Triples(numbers[:, 0], numbers[:, 2], numbers[:, 1], self.entities, self.relation_names)
 
@@ -116,9 +116,9 @@ def read_archive(path: str | os.PathLike[str]) -> dict[str, Triples]:
     Parameters
     ----------
     path : path
-        A tar archive, compressed or not, or a folder. It holds one file for each part, in any folder within, named
-        `train`, `valid` and `test` with the ending `.txt`, `.tsv` or none, in the form that `Triples.read` reads.
-        Other files are left alone, and nothing is unpacked to disk.
+        A tar archive, compressed or not, or a folder. It holds one file for each part, at any depth, named `train`,
+        `valid` and `test` with the ending `.txt`, `.tsv` or none, in the form that `Triples.read` reads. Other files
+        are ignored, and nothing is unpacked to disk.
 
     Notes
     -----
@@ -132,12 +132,12 @@ def read_archive(path: str | os.PathLike[str]) -> dict[str, Triples]:
 
 
 def most_frequent(*splits: Triples, count: int = 500) -> tuple[Triples, ...]:
-    """Return the facts among the most frequent entities, one part for each part given, with a new numbering.
+    """Return the facts among the most frequent entities, one part for each given part, with a new numbering.
 
-    An entity's frequency is how many times it stands as head or as tail of a fact, in all the parts together. Of
-    entities as frequent as each other those come first that appear first: part by part, fact by fact, head before
-    tail. Facts whose head and tail are both among the `count` first entities are kept, and of the relations those
-    that such a fact has. What is kept is numbered in the order it had.
+    The frequency of an entity is the number of times that it is head or tail of a fact, in all parts together. Equally
+    frequent entities are ordered by their first appearance: part by part, fact by fact, head before tail. Facts are
+    kept if their head and tail are both among the first `count` entities, and relations if a kept fact has them. Kept
+    entities and relations are numbered in their former order.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def most_frequent(*splits: Triples, count: int = 500) -> tuple[Triples, ...]:
     The paper keeps "the top 500 (head and tail) entities that appear most frequently in the relations" and prints
     tensors of 500 x 500 x 8 for WN18RR and 500 x 500 x 39 for FB15k-237. The reading here, with all three parts
     given, leaves 9 and 152 relations (train, valid and test facts: 398, 12, 7 and 9,262, 403, 489). No plain reading
-    of the words gives the paper's pair: `experiments/knowledge_graph_preparation.py` tries many, and says what
-    speaks against the one that does with a threshold chosen to fit.
+    of the words gives the paper's numbers: `experiments/knowledge_graph_preparation.py` tries many, and explains what
+    speaks against the one that gives them with a fitted threshold.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def most_frequent(*splits: Triples, count: int = 500) -> tuple[Triples, ...]:
     count = whole_number(count, "count", at_least=1)
     first = one_numbering(splits)
     entities, relations = len(first.entities), len(first.relation_names)
-    # Head and tail of each fact in turn, which is the order of appearance.
+    # Head and tail of each fact, fact by fact: the order of appearance.
     mentions = np.concatenate([split.coords[:, :2].ravel() for split in splits])
     frequency = np.bincount(mentions, minlength=entities)
     appearance = np.full(entities, len(mentions))
@@ -197,7 +197,7 @@ def _labels(given: Any, name: str) -> tuple[str, ...]:
 
 
 def _numbers(given: Any, name: str, size: int) -> Integers:
-    """Return numbers from 0 to size - 1 as an array of their own that nobody changes."""
+    """Return numbers from 0 to size - 1 as a new array that cannot be written to."""
     numbers = plain_array(given, name)
     if numbers.ndim != 1:
         raise ValueError(f"{name} must have one dimension, but an array of shape {numbers.shape} was given.")
@@ -206,7 +206,7 @@ def _numbers(given: Any, name: str, size: int) -> Integers:
     wrong = (numbers < 0) | (numbers >= size)
     if wrong.any():
         raise ValueError(
-            f"{name} must be from 0 to {size - 1}, for there are {size} labels, but {numbers[wrong][0]} was given; "
+            f"{name} must be from 0 to {size - 1}, as there are {size} labels, but {numbers[wrong][0]} was given; "
             "count from 0 or give more labels."
         )
     own = numbers.astype(np.int64)
@@ -223,9 +223,9 @@ def _same_labels(one: Triples, other: Triples) -> bool:
 
 
 def one_numbering(parts: Sequence[Any]) -> Triples:
-    """Return the first of some parts, all of which must have its labels."""
+    """Return the first of the parts, after a check that all of them have the same labels."""
     if not parts:
-        raise ValueError("at least one Triples must be given, but there is none.")
+        raise ValueError("at least one Triples must be given, but none was.")
     for part in parts:
         if not isinstance(part, Triples):
             raise TypeError(

@@ -1,63 +1,56 @@
-"""Robust losses: for data of which some entries are far off (Section 4.1 of the paper).
+"""Robust losses: for data with some entries that are far off (Section 4.1 of the paper).
 
-The loss of an entry is kappa(|x - o|), where kappa is one of the penalties of `tensorfill.penalties` that grow less
-and less: with the absolute difference an outlier pulls no harder than any other entry, and with the others the
-pull dies away the further off it is. Such a loss has a kink where the prediction meets the observation, so a
-method that follows a gradient cannot take it (`Robust` is no `tensorfill.losses.Loss`). There are two ways to one
-that it can take:
+The loss of an entry is kappa(|x - o|), where kappa belongs to one of the penalties of `tensorfill.penalties`. With the
+absolute difference, an outlier pulls no harder than any other entry. With a concave kappa, an outlier pulls less the
+larger it is.
 
-- `Robust.smoothed` rounds the kink off within a distance delta, which is then made smaller and smaller;
-- `Robust.envelope` allows for noise beside the outliers: the observation is prediction + outlier + noise, the
-  outliers cost kappa and the noise its square. It needs no smoothing, and tells which entries are outliers.
+These losses have a kink where the prediction equals the observation, so a method that uses gradients cannot take them:
+`Robust` is not a `tensorfill.losses.Loss`. There are two ways to a loss that it can take:
+
+- `Robust.smoothed` rounds off the kink within a distance delta, which the method then reduces in stages.
+- `Robust.envelope` models noise besides the outliers: an observation is prediction + outlier + noise, where the outlier
+  costs kappa and the noise its square. It needs no smoothing, and its `outliers` says how far off each entry is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._support.checks import choice, listed, real_number
-from .._support.types import Booleans, Floats, Integers
-from ..models.base import Model
-from ..observations import Observations
+from .._support.types import Booleans, Floats
 from ..penalties import LSP, MCP, SCAD, CappedL1, Elementwise, Nuclear, cut, weight_for_cut
+from .smooth import EFFICIENT
 
 __all__ = [
+    "EFFICIENT",
     "ROBUST",
     "Envelope",
     "Robust",
     "SmoothedRobust",
     "Tangent",
+    "largest_noise",
     "make_robust",
     "noise_scale",
-    "outliers",
-    "reach",
-    "slope",
-    "without_outliers",
 ]
 
-EFFICIENT = 1.345
-"""Standard deviations of normal noise up to which an entry counts in full; the Huber loss then keeps 95% of the
-accuracy of the square loss."""
-
 SIGMA_PER_MEDIAN = 1.4826
-"""The standard deviation of normal noise, by the median of its absolute value."""
+"""The standard deviation of normal noise, divided by the median of its absolute value."""
 
 
 @dataclass(frozen=True)
 class Robust:
-    """A robust loss, kappa(|x - o|), as it stands: with a kink at x = o.
+    """A robust loss, kappa(|x - o|), with its kink at x = o.
 
     Parameters
     ----------
     penalty : Elementwise
-        The penalty whose kappa is taken: Nuclear() for the absolute difference, CappedL1, LSP, MCP or SCAD. Its
-        theta is a difference that counts as large, and the noise must be well below it. Beyond theta, CappedL1, MCP and
-        SCAD do not pull at all: start them from an answer that is not too far off, such as that of Nuclear().
+        The penalty that has kappa: Nuclear() for the absolute difference, CappedL1, LSP, MCP or SCAD. Its theta is a
+        difference that counts as large, and should be well above the noise. CappedL1, MCP and SCAD do not pull at all
+        beyond theta, so start them from an answer that is not too far off, such as that of Nuclear().
 
     Examples
     --------
@@ -82,11 +75,11 @@ class Robust:
         return SmoothedRobust(self.penalty, delta)
 
     def envelope(self, weight: float = 1.0) -> Envelope:
-        """Return the loss for noise beside the outliers, of which each costs `weight` times kappa."""
+        """Return the loss for noise besides outliers, where an outlier costs `weight` times kappa."""
         return Envelope(self.penalty, weight)
 
     def cut_at(self, size: float) -> Envelope:
-        """Return the envelope for which a difference is an outlier, at least in part, from `size` on.
+        """Return the envelope that treats differences above `size` as outliers, at least in part.
 
         >>> round(Robust(LSP(theta=2.0)).cut_at(0.5).weight, 9)
         1.0
@@ -98,29 +91,29 @@ class Robust:
 class SmoothedRobust:
     """A robust loss with its kink rounded off (equation smtl1).
 
-    With a = x - o and kappa_0 the slope of kappa at 0, kappa_0 huber(a; delta) + kappa(|a|) - kappa_0 |a|, where
-    huber(a; delta) is |a| for |a| >= delta and a^2 / (2 delta) + delta / 2 below. That is
-    kappa(|a|) + kappa_0 (delta - |a|)^2 / (2 delta) for |a| < delta, and kappa(|a|) itself beyond; so it is above
-    kappa(|a|) by at most kappa_0 delta / 2.
+    With a = x - o and kappa_0 the slope of kappa at 0, it is kappa_0 huber(a; delta) + kappa(|a|) - kappa_0 |a|, where
+    huber(a; delta) is |a| for |a| >= delta and a^2 / (2 delta) + delta / 2 below. So it equals kappa(|a|) for
+    |a| >= delta, and kappa(|a|) + kappa_0 (delta - |a|)^2 / (2 delta) below. It exceeds kappa(|a|) by at most
+    kappa_0 delta / 2.
 
     Parameters
     ----------
     penalty : Elementwise
-        The penalty whose kappa is taken; concave, with a finite slope at 0, and one that `slope` knows.
+        The penalty that has kappa; concave, with a finite slope at 0, and with a method `slope`.
     delta : float
-        The distance within which the kink is rounded off; above 0. Where it is above the theta of the penalty, the loss
-        falls again beyond theta, and may be higher at x = o than elsewhere; so keep it below.
+        The distance within which the kink is rounded off; above 0. Keep it below the `reach` of the penalty: above, the
+        loss falls again beyond the reach, and x = o may be worse than other predictions.
 
     Notes
     -----
-    kappa(|a|) - kappa_0 |a| is concave on the whole line: it is even, concave for a > 0 and falls from the slope 0
-    at 0. It lies below each of its tangents, hence the curvature of the first term, kappa_0 / delta, bounds the loss
-    by a parabola, which is all that a descent needs. For the derivative to be Lipschitz as well, the bound must not
-    be below the largest bend of kappa, which matters only where delta is larger than theta, or nearly so.
+    kappa(|a|) - kappa_0 |a| is concave on the whole line: it is even, concave for a > 0, and its slope starts at 0 and
+    falls. It lies below each of its tangents. Hence the curvature of the first term, kappa_0 / delta, is that of a
+    parabola above the loss, which is enough for a descent. For a Lipschitz derivative the bound must also be at least
+    the largest bend of kappa. This matters only if delta is nearly as large as theta, or larger.
 
-    The capped l1 penalty has a kink at theta, so its smoothed loss is not differentiable there (Proposition smtl1
-    assumes that kappa is smooth). The kink is concave: the parabola still lies above, from either of the two slopes,
-    but the derivative jumps down by 1 and no constant bounds its change.
+    The capped l1 penalty has a kink at theta, and its smoothed loss is not differentiable there (Proposition smtl1
+    assumes that kappa is smooth). The kink is concave: the parabola with either of the two slopes still lies above the
+    loss, but the derivative jumps down by 1, and no constant bounds its change.
 
     Examples
     --------
@@ -139,53 +132,53 @@ class SmoothedRobust:
         object.__setattr__(self, "delta", real_number(self.delta, "delta", above=0))
         if not math.isfinite(self.penalty.slope_at_zero):
             raise ValueError(
-                f"the penalty of a smoothed loss must have a finite slope at zero, but {self.penalty!r} has none; "
-                "take its envelope instead."
+                f"the penalty of a smoothed loss must have a finite slope at zero, but {self.penalty!r} does not; "
+                "use its envelope instead."
             )
-        # A slope that is not known is told here, not at the first step of a method.
-        slope(self.penalty, np.zeros(1))
+        # A penalty without a slope is refused here, before a method takes its first step.
+        _slope(self.penalty, np.zeros(1))
 
     @property
     def curvature(self) -> float:
-        """The larger of kappa_0 / delta and the largest bend of kappa, if kappa has no kink."""
+        """The larger of kappa_0 / delta and the largest bend of kappa; the first if kappa has a kink."""
         steepest = self.penalty.slope_at_zero / self.delta
-        bend = _largest_bend(self.penalty)
+        bend = self.penalty.largest_bend
         return max(steepest, bend) if math.isfinite(bend) else steepest
 
     def value(self, prediction: Floats, observed: Floats) -> Floats:
-        """Return kappa(|a|) + kappa_0 (delta - |a|)^2 / (2 delta), the second term for |a| < delta only."""
+        """Return kappa(|a|) + kappa_0 (delta - |a|)^2 / (2 delta), the second term only for |a| < delta."""
         size = np.abs(prediction - observed)
         within = np.maximum(self.delta - size, 0.0)
         rounding = (0.5 * self.penalty.slope_at_zero) * within * (within / self.delta)
         return _kappa(self.penalty, size) + rounding
 
     def derivative(self, prediction: Floats, observed: Floats) -> Floats:
-        """Return sign(a) (kappa'(|a|) - kappa_0 (1 - |a| / delta)), the second term for |a| < delta only."""
+        """Return sign(a) (kappa'(|a|) - kappa_0 (1 - |a| / delta)), the second term only for |a| < delta."""
         difference = prediction - observed
         size = np.abs(difference)
         within = np.maximum(1.0 - size / self.delta, 0.0)
-        return np.sign(difference) * (slope(self.penalty, size) - self.penalty.slope_at_zero * within)
+        return np.sign(difference) * (_slope(self.penalty, size) - self.penalty.slope_at_zero * within)
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """Outliers beside noise, with the outliers minimised out: min over s of 1/2 (o - x - s)^2 + weight kappa(|s|).
+    """The Moreau envelope of a robust loss: min over s of 1/2 (o - x - s)^2 + weight kappa(|s|).
 
-    An observation o is taken for a prediction x, plus an outlier s that is zero for most entries, plus noise. For
-    the absolute value this is the Huber loss of delta = weight.
+    An observation o is modelled as the prediction x plus an outlier s, which is zero for most entries, plus noise. With
+    the absolute value as kappa, this is the Huber loss with delta = weight.
 
     Parameters
     ----------
     penalty : Elementwise
-        What an outlier costs.
+        The penalty that has kappa.
     weight : float
-        By how much; above 0. The larger, the fewer outliers.
+        The weight of kappa; above 0. The larger it is, the fewer outliers there are.
 
     Notes
     -----
-    The loss is 1/2 r^2 less a maximum of functions linear in r = x - o, which is convex. So the parabola of curvature
-    1 lies above it, from the derivative r - prox(r), everywhere. Where the proximal step jumps, as that of the hard
-    thresholds does, the loss has a concave kink, and the derivative falls at once.
+    The loss is 1/2 r^2 minus a maximum of functions that are linear in r = x - o, and that maximum is convex. So the
+    parabola of curvature 1 with the derivative r - prox(r) lies above the loss. Where the proximal operator jumps, as
+    in a hard threshold, the loss has a concave kink, and the derivative jumps down.
 
     Examples
     --------
@@ -207,7 +200,7 @@ class Envelope:
 
     @property
     def curvature(self) -> float:
-        """The curvature of the parabola that lies above: 1."""
+        """The curvature of the parabola above the loss: 1."""
         return 1.0
 
     def value(self, prediction: Floats, observed: Floats) -> Floats:
@@ -220,7 +213,7 @@ class Envelope:
         return loss
 
     def derivative(self, prediction: Floats, observed: Floats) -> Floats:
-        """Return r - prox(r), for r = x - o: what is left of the difference beside the outlier."""
+        """Return r - prox(r), for r = x - o: the part of the difference that is not outlier."""
         difference = np.asarray(prediction - observed)
         far, rest, _ = self._split(difference)
         result = difference.copy()
@@ -228,7 +221,7 @@ class Envelope:
         return result
 
     def outliers(self, prediction: Floats, observed: Floats) -> Floats:
-        """Return the outlier in each observation: about o - x where it is far off, and 0 elsewhere."""
+        """Return the outlier in each observation: about o - x if it is far off, and else 0."""
         difference = np.asarray(observed - prediction)
         far, _, outlier = self._split(difference)
         result = np.zeros_like(difference)
@@ -236,9 +229,9 @@ class Envelope:
         return result
 
     def _split(self, difference: Floats) -> tuple[Booleans, Floats, Floats]:
-        """Return where the outliers are, and there the size of what is left and that of the outlier, in float64.
+        """Return which entries have an outlier, and for these the size of the rest and of the outlier, in float64.
 
-        The proximal step is taken of these few alone, as everything up to the cut goes to zero.
+        The proximal operator is applied to these few entries only, because it is zero up to the cut.
         """
         far: Booleans = np.asarray(np.abs(difference) > self._cut)
         size = np.abs(difference[far]).astype(np.float64)
@@ -248,12 +241,12 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Tangent(Elementwise):
-    """A straight line, kappa(s) = slope_at_zero * s: what a concave kappa is near 0, and never above.
+    """A straight line, kappa(s) = slope_at_zero * s: the tangent at 0 of a concave kappa, which lies above it.
 
     Parameters
     ----------
     slope_at_zero : float
-        How steep it is.
+        The slope of the line.
     """
 
     slope_at_zero: float = 1.0
@@ -267,26 +260,15 @@ class Tangent(Elementwise):
         return np.full_like(s, self.slope_at_zero)
 
     def candidates(self, s: Floats, weight: float) -> list[Floats]:
-        """Return s - weight * slope_at_zero."""
+        """Return the one stationary point, s - weight * slope_at_zero."""
         return [s - weight * self.slope_at_zero]
 
 
-def reach(penalty: Elementwise) -> float:
-    """Return the difference from which on kappa bends away or no longer pulls: its theta, infinite if it has none.
-
-    A loss may be smoothed within that distance (see `SmoothedRobust`).
-
-    >>> reach(MCP(theta=3.0)), reach(SCAD(theta=3.0, unit=0.5)), reach(Nuclear())
-    (3.0, 1.5, inf)
-    """
-    return float(getattr(penalty, "theta", math.inf)) * float(getattr(penalty, "unit", 1.0))
-
-
 def noise_scale(residuals: Floats) -> float:
-    """Return the standard deviation of the noise in residuals of which some, fewer than half, are outliers.
+    """Return the standard deviation of the noise in residuals; less than half of them may be outliers.
 
-    1.4826 times the median size. Where more than half of them are 0, the median of the others is taken, and where
-    all are, 1.
+    It is 1.4826 times the median of the absolute residuals. If more than half of the residuals are 0, the median of the
+    others is taken; if all are 0, the result is 1.
 
     >>> noise_scale(np.array([1.0, -1.0, 1.0, -1.0, 1e6]))
     1.4826
@@ -299,127 +281,15 @@ def noise_scale(residuals: Floats) -> float:
     return SIGMA_PER_MEDIAN * median
 
 
-def outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> tuple[Integers, Floats]:
-    """Return the observed entries that are judged corrupt, and by how much they are off.
-
-    Parameters
-    ----------
-    observations
-        The data.
-    model
-        The answer of a robust fit.
-    beyond
-        The difference from which on an entry counts as corrupt. By default sqrt(2 log n) standard deviations of the
-        noise, for n entries: among so many with normal noise and no outlier, the largest is hardly ever beyond.
-
-    Returns
-    -------
-    coords, amounts
-        The entries, of shape (k, ndim), and observation less prediction at each.
-    """
-    differences, corrupt = _judged(observations, model, beyond)
-    positions = np.unravel_index(observations.positions[corrupt], observations.shape)
-    return np.stack(positions, axis=1), differences[corrupt]
-
-
-def without_outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> Observations:
-    """Return the data with the entries that are judged corrupt as missing; for the parameters see `outliers`."""
-    _, corrupt = _judged(observations, model, beyond)
-    return observations.select(~corrupt)
-
-
 def largest_noise(noise: float, count: int) -> float:
-    """Return what normal noise of this standard deviation hardly ever passes in so many entries."""
+    """Return a bound that `count` values of normal noise, of standard deviation `noise`, rarely exceed.
+
+    It is sqrt(2 log(count)) standard deviations, about the expected maximum.
+
+    >>> round(largest_noise(0.1, 10_000), 3)
+    0.429
+    """
     return math.sqrt(2 * math.log(max(count, 2))) * noise
-
-
-def _judged(observations: Observations, model: Model, beyond: float | None) -> tuple[Floats, Booleans]:
-    """Return observation less prediction, and which entries are judged corrupt."""
-    if observations.is_dense:
-        predicted = model.to_dense(max_bytes=math.inf).reshape(-1)[observations.positions]
-    else:
-        predicted = model.predict(observations.coords)
-    differences = observations.values - predicted
-    if beyond is None:
-        limit = largest_noise(noise_scale(differences), len(differences))
-    else:
-        limit = real_number(beyond, "beyond", at_least=0)
-    corrupt: Booleans = np.asarray(np.abs(differences) > limit)
-    return differences, corrupt
-
-
-def slope(penalty: Elementwise, s: Floats) -> Floats:
-    """Return the derivative of kappa at each entry of s >= 0; at a kink, the one from the right.
-
-    For a penalty of your own, write a method `slope(s)`.
-
-    Examples
-    --------
-    >>> slope(MCP(theta=4.0), np.array([0.0, 1.0, 9.0]))
-    array([1.  , 0.75, 0.  ])
-    """
-    own: Callable[[Floats], Floats] | None = getattr(penalty, "slope", None)
-    if own is not None:
-        result = own(s)
-    elif type(penalty) in _SLOPES:
-        result = _SLOPES[type(penalty)](penalty, s)
-    else:
-        raise TypeError(
-            f"the derivative of kappa is not known for the penalty {penalty!r}; give its class a method slope(s), "
-            "or take the envelope, which needs none."
-        )
-    return np.asarray(result).astype(s.dtype, copy=False)
-
-
-# A penalty that derives from one of these may have another kappa, so these are for the very types only.
-_SLOPES: dict[type[Any], Callable[[Any, Floats], Floats]] = {
-    Nuclear: lambda penalty, s: np.ones_like(s),
-    CappedL1: lambda penalty, s: np.less(s, penalty.theta).astype(s.dtype),
-    LSP: lambda penalty, s: 1.0 / (s + penalty.theta),
-    MCP: lambda penalty, s: np.maximum(1.0 - s / penalty.theta, 0.0),
-    SCAD: lambda penalty, s: np.clip((penalty.theta - s / penalty.unit) / (penalty.theta - 1.0), 0.0, 1.0),
-}
-
-_BENDS: dict[type[Any], Callable[[Any], float]] = {
-    Nuclear: lambda penalty: 0.0,
-    CappedL1: lambda penalty: math.inf,
-    LSP: lambda penalty: penalty.theta**-2,
-    MCP: lambda penalty: 1.0 / penalty.theta,
-    SCAD: lambda penalty: 1.0 / ((penalty.theta - 1.0) * penalty.unit),
-}
-
-
-def _largest_bend(penalty: Elementwise) -> float:
-    """Return by how much the slope of kappa falls at most per unit of s; infinity where kappa has a kink.
-
-    0 where it is not known: the parabola then still lies above, as kappa is concave.
-    """
-    return _BENDS[type(penalty)](penalty) if type(penalty) in _BENDS else 0.0
-
-
-def _kappa(penalty: Elementwise, size: Floats) -> Floats:
-    """Return kappa of each entry, in its own dtype."""
-    return np.asarray(penalty.kappa(size)).astype(size.dtype, copy=False)
-
-
-def _cut(penalty: Elementwise, weight: float) -> float:
-    """Return the largest difference that is no outlier."""
-    # From the slope at 0 on, zero is no minimum of the proximal objective.
-    largest = weight * penalty.slope_at_zero
-    if not math.isfinite(largest):
-        largest = 1.0
-        while largest < 1e150 and penalty.prox(np.array([largest]), weight)[0] == 0:
-            largest *= 2
-    return cut(penalty, weight, largest=largest)
-
-
-def _check_penalty(penalty: Any) -> None:
-    """Check that a penalty treats every value by itself."""
-    if not isinstance(penalty, Elementwise):
-        raise TypeError(
-            "the penalty of a robust loss must be Nuclear(), CappedL1(theta), LSP(theta), MCP(theta), SCAD(theta) or "
-            f"another object derived from Elementwise, but {penalty!r} ({type(penalty).__name__}) was given."
-        )
 
 
 ROBUST: dict[str, type[Any]] = {
@@ -429,18 +299,18 @@ ROBUST: dict[str, type[Any]] = {
     "mcp": MCP,
     "scad": SCAD,
 }
-"""The penalties whose kappa makes a robust loss, by the name of that loss."""
+"""The class of the penalty whose kappa makes a robust loss, by the name of the loss."""
 
 
 def make_robust(loss: str | Robust | Elementwise, theta: float | None = None) -> Robust:
-    """Return a robust loss from its name and theta, or from a penalty, or one that is made as it is.
+    """Return a robust loss from its name and theta, or from a penalty; a robust loss is returned unchanged.
 
     Parameters
     ----------
     loss : str, Elementwise or Robust
-        A name in `ROBUST`, the penalty whose kappa is to be taken, or a robust loss.
+        A name in `ROBUST`, the penalty that has kappa, or a robust loss.
     theta : float, optional
-        The parameter of a named loss; "l1" and an object take none.
+        The parameter of a named loss; must be left out for "l1" and for an object.
 
     Examples
     --------
@@ -462,3 +332,33 @@ def make_robust(loss: str | Robust | Elementwise, theta: float | None = None) ->
     if theta is not None:
         raise ValueError(f"theta must be left out for the robust loss {loss!r}, but {theta!r} was given.")
     return loss if isinstance(loss, Robust) else Robust(loss)
+
+
+def _kappa(penalty: Elementwise, size: Floats) -> Floats:
+    """Return kappa of each entry, in the dtype of `size`."""
+    return np.asarray(penalty.kappa(size)).astype(size.dtype, copy=False)
+
+
+def _slope(penalty: Elementwise, size: Floats) -> Floats:
+    """Return the derivative of kappa at each entry, in the dtype of `size`."""
+    return np.asarray(penalty.slope(size)).astype(size.dtype, copy=False)
+
+
+def _cut(penalty: Elementwise, weight: float) -> float:
+    """Return the largest difference that contains no outlier."""
+    # Above weight * slope_at_zero, the proximal objective falls at 0, so 0 is not its minimum.
+    largest = weight * penalty.slope_at_zero
+    if not math.isfinite(largest):
+        largest = 1.0
+        while largest < 1e150 and penalty.prox(np.array([largest]), weight)[0] == 0:
+            largest *= 2
+    return cut(penalty, weight, largest=largest)
+
+
+def _check_penalty(penalty: Any) -> None:
+    """Check that a penalty applies one kappa to every value."""
+    if not isinstance(penalty, Elementwise):
+        raise TypeError(
+            "the penalty of a robust loss must be Nuclear(), CappedL1(theta), LSP(theta), MCP(theta), SCAD(theta) or "
+            f"another object derived from Elementwise, but {penalty!r} ({type(penalty).__name__}) was given."
+        )

@@ -1,23 +1,26 @@
-"""What every method shares: the iteration loop, the stop rules, the history and the status."""
+"""The contract of a method: its settings, its solver, what is left to choose, and the one iteration loop."""
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from .._support.checks import real_number, whole_number
+from .._support.checks import listed, real_number, whole_number
+from .._support.clock import Clock
 from .._support.parallel import blas_threads
 from .._support.records import Records
 from ..losses import error
 from ..models.base import Model
 from ..observations import Observations
 from .problem import Problem
+
+if TYPE_CHECKING:
+    from .search import Search
 
 
 class Status(Enum):
@@ -27,10 +30,18 @@ class Status(Enum):
     MAX_ITER = "The iteration limit was reached before the tolerance; raise max_iter to go on."
     TIME_LIMIT = "The time limit was reached before the tolerance; raise time_limit to go on."
     CALLBACK = "The callback asked to stop."
-    INTERRUPTED = "The run was interrupted; this is the last finished iteration."
+    INTERRUPTED = "The run was interrupted; this is the best answer so far."
 
     def __str__(self) -> str:
         return self.value
+
+
+class Stopped(Exception):
+    """The caller, the clock or the keyboard asked to stop."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class Record:
     seconds
         Time since the method began.
     objective
-        The loss plus the penalties of the components.
+        The loss plus the regularisation.
     f_tau
         The function that falls at every step, or NaN for a method that has none.
     ranks
@@ -52,7 +63,7 @@ class Record:
     momentum
         Whether the step started from an extrapolated point.
     held_out
-        The error on the held-out entries, or NaN where none were given.
+        The error on the held-out entries, or NaN if there are none.
     """
 
     iteration: int
@@ -84,12 +95,12 @@ class History(Records[Record]):
 
 
 Callback = Callable[[Record, Model], object]
-"""Called after every iteration with its record and the model so far; a true answer stops the run."""
+"""Called after every iteration with its record and the model so far; returning something true stops the run."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a solver tells of the step it made; `Record` adds the number, the time and the held-out error."""
+    """The state of a solver after a step; `Record` adds the number, the time and the held-out error."""
 
     objective: float
     f_tau: float
@@ -98,7 +109,7 @@ class Progress:
 
     @property
     def merit(self) -> float:
-        """What the tolerance watches."""
+        """The number that the tolerance watches."""
         return self.objective if np.isnan(self.f_tau) else self.f_tau
 
 
@@ -106,7 +117,7 @@ class Solver(Protocol):
     """A method at work on one problem."""
 
     def progress(self) -> Progress:
-        """Return where it stands."""
+        """Return the current state."""
 
     def step(self) -> None:
         """Make one iteration; an exception leaves the solver as it was before."""
@@ -123,10 +134,48 @@ class Result:
     status: Status
     history: History
 
+    @property
+    def finished(self) -> bool:
+        """Whether the method ended by itself, rather than because someone asked it to."""
+        return self.status in (Status.CONVERGED, Status.MAX_ITER)
+
+    def finished_or_stopped(self) -> Result:
+        """Return the result if the method ended by itself, and raise `Stopped` otherwise."""
+        if not self.finished:
+            raise Stopped(self.status)
+        return self
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A setting to choose on held-out entries, and the path to walk.
+
+    Parameters
+    ----------
+    setting
+        The name of the setting.
+    values
+        The values to try, in order. Each trial starts from the answer of the one before.
+    meanwhile
+        The value it has while the axes before it are walked.
+    """
+
+    setting: str
+    values: Sequence[Any]
+    meanwhile: Any = None
+
+
+STAGES = ("laplacian", "smooth", "centre", "refine")
+"""The stages that can stand around a method."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
     """The settings of a method; `solve` runs it.
+
+    A subclass is a frozen dataclass of settings with one method, `prepare`. A setting that held-out entries may choose
+    is ``"auto"`` by default; the subclass names it in `open_settings` and says in `axes` which values to try. A
+    subclass with a better search than a walk along these axes returns it from `search`.
 
     Parameters
     ----------
@@ -134,28 +183,83 @@ class Method(ABC):
         At most this many iterations.
     tol
         Stop when the objective changed, relative to its value, by less than this in two iterations running.
-    time_limit
-        Stop after this many seconds, or never.
     blas_threads
-        Threads that BLAS may use. They wait busily for one another, so that on a machine with other work to do,
-        or beside the compiled loops with threads of their own, more of them are slower.
+        Threads that BLAS may use. BLAS threads wait busily for one another. On a machine with other work to do, or
+        beside compiled loops with threads of their own, more of them are slower.
     """
+
+    name: ClassVar[str]
+    """What the registry calls it; by default the name of the class in lower case."""
+
+    stages: ClassVar[frozenset[str]] = frozenset(STAGES) - {"refine"}
+    """The stages that can stand around it."""
+
+    takes_roughness: ClassVar[bool] = False
+    """Whether its solver includes the roughness term of a problem with graphs."""
+
+    trial_iterations: ClassVar[int | None] = None
+    """The most iterations of a trial in the default search, before the best is solved to the end; None for no limit."""
+
+    takes_robust: ClassVar[bool] = False
+    """Whether its solver takes a `Robust` loss, with its kink, as it is."""
 
     max_iter: int = 500
     tol: float = 1e-4
-    time_limit: float | None = None
     blas_threads: int = 1
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__.lower()
 
     def __post_init__(self) -> None:
         whole_number(self.max_iter, "max_iter", at_least=1)
         real_number(self.tol, "tol", at_least=0)
         whole_number(self.blas_threads, "blas_threads", at_least=1)
-        if self.time_limit is not None:
-            real_number(self.time_limit, "time_limit", above=0)
 
     @abstractmethod
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at the method's own starting point."""
+
+    # What is left to choose
+
+    @property
+    def open_settings(self) -> tuple[str, ...]:
+        """The names of the settings that are left to held-out entries."""
+        return ()
+
+    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
+        """Return a path for each open setting, in the order in which they are chosen."""
+        return ()
+
+    def search(self) -> Search | None:
+        """Return a search of the method's own, or None for a walk along its axes."""
+        return None
+
+    def rescaled(self, ratio: float) -> Self:
+        """Return the settings for a fit of `ratio` times as many entries as those that they were chosen with."""
+        return self
+
+    def resolved(self, problem: Problem) -> Self:
+        """Return the same settings with the defaults that depend on the problem spelled out."""
+        return self
+
+    # What fits together
+
+    def check(self, problem: Problem) -> None:  # noqa: B027  most methods take every problem
+        """Raise a ValueError of one sentence if the method does not take this problem."""
+
+    def can_start_from(self, model: Model, problem: Problem) -> bool:
+        """Return whether `model` is a starting point that `prepare` takes for this problem."""
+        return False
+
+    def approach(
+        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    ) -> Result | None:
+        """Return an answer to start from if the caller has none; None for the method's own starting point."""
+        return None
+
+    # The loop
 
     def solve(
         self,
@@ -165,13 +269,14 @@ class Method(ABC):
         held_out: Observations | None = None,
         rng: np.random.Generator | int | None = None,
         callback: Callback | None = None,
+        clock: Clock | None = None,
     ) -> Result:
         """Iterate until a stop rule holds.
 
         Parameters
         ----------
         problem
-            What is asked.
+            The observations and the loss.
         start
             A model of an earlier run to start from.
         held_out
@@ -179,18 +284,26 @@ class Method(ABC):
         rng
             Decides everything that is random.
         callback
-            Called after every iteration with its record and the model so far; a true answer stops the run.
+            Called after every iteration with its record and the model so far; returning something true stops the run.
+        clock
+            Stops the run when it expires, after one iteration at the earliest.
         """
-        began = time.monotonic()
+        if self.open_settings:
+            raise ValueError(
+                f"{listed(self.open_settings)} of method '{self.name}' is 'auto', which tensorfill.complete chooses on "
+                "held-out entries; give a value to run the method by itself."
+            )
+        self.check(problem)
+        limit, watch = clock or Clock(), Clock()
         solver = self.prepare(problem, start, np.random.default_rng(rng))
 
         def record(iteration: int) -> Record:
-            now, seconds = solver.progress(), time.monotonic() - began
+            now = solver.progress()
             if held_out is None:
                 score = float("nan")
             else:
                 score = error(problem.loss, solver.model().predict(held_out.coords), held_out.values)
-            return Record(iteration, seconds, now.objective, now.f_tau, now.ranks, now.momentum, score)
+            return Record(iteration, watch.elapsed, now.objective, now.f_tau, now.ranks, now.momentum, score)
 
         records = [record(0)]
         status, small_changes = Status.MAX_ITER, 0
@@ -206,7 +319,7 @@ class Method(ABC):
                         status = Status.CALLBACK
                     elif small_changes == 2:
                         status = Status.CONVERGED
-                    elif self.time_limit is not None and records[-1].seconds > self.time_limit:
+                    elif limit.expired:
                         status = Status.TIME_LIMIT
                     if status is not Status.MAX_ITER:
                         break

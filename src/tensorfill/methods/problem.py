@@ -1,4 +1,4 @@
-"""What is asked: the observations, the loss that measures how well an answer fits them, and how smooth it is to be."""
+"""The problem that a method solves: the observations, the loss, and the roughness of graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..losses import Loss
 from ..observations import Observations
 
 PIECE = 2**15
-"""Entries whose losses are added up at a time, so that what a loss makes on the way stays in the cache."""
+"""Losses are added up for this many entries at a time, so that intermediate arrays stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +21,11 @@ class Problem:
     Parameters
     ----------
     observations
-        The entries that were seen.
+        The observed entries.
     loss
-        How a prediction is compared with them.
+        How predictions are compared with them.
     roughness
-        The form 1/2 <X, S X> of graph Laplacians, or None where there are none.
+        The form 1/2 <X, S X> of graph Laplacians, or None without graphs.
     """
 
     observations: Observations
@@ -39,13 +39,13 @@ class Problem:
         return float(self.loss.curvature) + (0.0 if self.roughness is None else self.roughness.curvature)
 
     def with_roughness(self, roughness: Roughness | None) -> Problem:
-        """Return the problem with another roughness; what is stored of the observations is shared."""
+        """Return the problem with another roughness; both share the stored observations."""
         other = replace(self, roughness=roughness)
         object.__setattr__(other, "_storages", self._storages)
         return other
 
     def with_loss(self, loss: Loss) -> Problem:
-        """Return the problem with another loss; what is stored of the observations is shared."""
+        """Return the problem with another loss; both share the stored observations."""
         other = replace(self, loss=loss)
         object.__setattr__(other, "_storages", self._storages)
         return other
@@ -61,13 +61,13 @@ class Problem:
         return self.loss.derivative(seen, self.observations.values)
 
     def sparse_storage(self, modes: tuple[int, ...]) -> Storage:
-        """Return the sparse storage for these modes, made once however many methods are run."""
+        """Return the sparse storage for these modes, made once for all methods."""
         if modes not in self._storages:
             self._storages[modes] = SparseStorage(self.observations, modes)
         return self._storages[modes]
 
     def dense_storage(self) -> Storage:
-        """Return the dense storage, made once however many methods are run."""
+        """Return the dense storage, made once for all methods."""
         if None not in self._storages:
             self._storages[None] = DenseStorage(self.observations)
         return self._storages[None]

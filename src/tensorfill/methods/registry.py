@@ -2,14 +2,57 @@
 
 from __future__ import annotations
 
-from .._support.checks import choice
-from .base import Method
-from .nort import Nort
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
-METHODS: dict[str, type[Method]] = {"nort": Nort}
+from .._support.checks import choice, listed
+from .base import Method
+from .cp import CP
+from .nort import Nort
+from .softimpute import SoftImpute
+from .tucker_als import TuckerAls
+
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, CP, SoftImpute, TuckerAls)}
 """A new method is one file and one line here."""
 
+AUTOMATIC = ("nort", "cp", "softimpute")
+"""The methods that ``method="auto"`` tries, in this order."""
 
-def method_class(name: str) -> type[Method]:
-    """Return the method of this name."""
-    return METHODS[choice(name, "method", METHODS)]
+
+def make_method(method: str | Method, settings: Mapping[str, Any] | None = None) -> Method:
+    """Return a method from its name and settings, or an object as it is.
+
+    >>> make_method("nort", {"lam": 0.5}).lam
+    0.5
+    >>> make_method("tucker_als", {"rang": 3})
+    Traceback (most recent call last):
+        ...
+    ValueError: method 'tucker_als' has no setting 'rang'; its settings are 'rank', 'ridge', 'max_iter', 'tol', ...
+    """
+    given = dict(settings or {})
+    if isinstance(method, Method):
+        if given:
+            raise ValueError(
+                f"A method object brings its own settings, so {listed(given)} must be left out; "
+                f"set them in {type(method).__name__}(...)."
+            )
+        return method
+    if not isinstance(method, str):
+        raise TypeError(
+            f"method must be one of {listed(METHODS)}, 'auto', a list of these, or a method object, "
+            f"but {method!r} ({type(method).__name__}) was given."
+        )
+    kind = METHODS[choice(method, "method", METHODS)]
+    known = setting_names(kind)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(f"method '{method}' has no setting {listed(unknown)}; its settings are {listed(known)}.")
+    return kind(**given)
+
+
+def setting_names(kind: type[Method]) -> list[str]:
+    """Return the names of the settings of a method, its own first."""
+    names = [field.name for field in dataclasses.fields(kind)]
+    shared = [field.name for field in dataclasses.fields(Method)]
+    return [name for name in names if name not in shared] + shared

@@ -1,39 +1,44 @@
-"""Least squares on the subspaces that NORT found.
-
-NORT finds the subspaces early and then spends its iterations on the last digits. On the Tucker form of the multilinear
-ranks it found,
+"""Alternating least squares on the Tucker form: a method of its own, and the polish of other answers.
 
     minimise  sum over observed p of (X_p - O_p)^2,    X = core x_1 A_1 x_2 A_2 .. x_M A_M,
 
-is linear in the core and linear in each row of each factor, so that a few alternating solutions get there directly:
-the core from all entries, then every row of a factor from its own entries, and so on. Each solution starts from the one
-before and changes what the entries speak of; a small ridge on the change keeps the rest as it was:
+is linear in the core and linear in each row of each factor. So a sweep solves for every row of a factor from its own
+entries, factor by factor, and then for the core from all entries. Each solution starts from the one before and changes
+only what the entries determine; a small ridge on the change keeps the rest as it was:
 
     minimise over z  |K z - o|^2 + eps |z - z_before|^2,    eps = ridge * mean diagonal of K^T K,
 
-from which it follows that the sum of squares never rises.
+so the sum of squares never rises.
 
-The modes that are not regularised have no subspace: their factors stay the identity, and the core, free along these
-modes, has all that could be gained. Its entries for one combination of their indices, a block, meet only the
-observed entries of that combination, so that each block is a problem of its own.
+NORT finds the subspaces early and then spends its iterations on the last digits. From its answer, a few sweeps get
+there directly. The modes that NORT does not regularise have no subspace: their factors stay the identity, and the core,
+free along these modes, holds everything. Its entries for one combination of their indices, a block, meet only the
+observed entries of that combination, so each block is a problem of its own.
+
+On its own the method starts from nothing and appends directions to the factors: the leading left singular vectors of
+the unfolded residuals.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
+import scipy.sparse
 
-from .._support.checks import real_number, whole_number
+from .._support.checks import is_auto, real_number, whole_number
 from .._support.parallel import blas_threads, side_by_side, thread_count
 from .._support.types import Floats, Integers
 from ..algebra.unfolding import smallest_index_type
 from ..losses import Square
-from ..models import FoldedLowRank, Tucker
+from ..models import FoldedLowRank, Model, Tucker
 from ..observations import Observations
+from .base import Axis, Method, Progress
 from .problem import Problem
 
 RIDGE = 1e-8
@@ -41,6 +46,16 @@ RIDGE = 1e-8
 
 LEAST_RIDGE = 1e-12
 """Below this, rounding decides what the entries leave open."""
+
+RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20)
+"""The ranks to try."""
+
+EXTRA_DIRECTIONS = 5
+DIRECTION_SWEEPS = 6
+"""Columns of the subspace iteration beyond those that are wanted, and its sweeps."""
+
+MOST_TO_CHOOSE = 1_000
+"""Numbers in the largest core that is tried if the rank is chosen: a sweep solves for all of them at once."""
 
 MOST_IN_BLOCK = 4_000
 """Numbers in a block of the core: the normal matrix has the square of it."""
@@ -55,28 +70,150 @@ MOST_IN_ROWS = 2**27
 """Numbers in the normal matrices of all rows of a factor."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TuckerAls(Method):
+    """Tucker completion by alternating least squares, for the square loss.
+
+    Parameters
+    ----------
+    rank
+        The rank of every mode (at most its size), one for each mode, or ``"auto"`` to choose it on held-out entries. An
+        answer of NORT to start from brings its own ranks, and keeps them.
+    ridge
+        How strongly a solution holds to the one before, relative to the mean diagonal of its normal matrix. It
+        decides only what the entries leave open, such as a row with few entries.
+    max_iter, tol, blas_threads
+        As in `Method`; an iteration is a sweep over all factors and the core.
+
+    Examples
+    --------
+    >>> from tensorfill.datasets import synthetic
+    >>> data = synthetic((30, 30, 30), rank=2, noise=0, rng=0)
+    >>> model = TuckerAls(rank=2).solve(Problem(data.observations, Square()), rng=0).model
+    >>> bool(abs(model.predict(data.test.coords) - data.test.values).max() < 1e-3)
+    True
+    """
+
+    name: ClassVar[str] = "tucker_als"
+    trial_iterations: ClassVar[int | None] = 10
+
+    max_iter: int = 50
+    rank: int | Sequence[int] | str = "auto"
+    ridge: float = RIDGE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        real_number(self.ridge, "ridge", at_least=LEAST_RIDGE)
+        if not is_auto(self.rank, "rank"):
+            for rank in self.rank if isinstance(self.rank, Sequence) else [self.rank]:
+                whole_number(rank, "rank", at_least=0)
+
+    @property
+    def open_settings(self) -> tuple[str, ...]:
+        """The rank."""
+        return ("rank",) if is_auto(self.rank, "rank") else ()
+
+    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
+        """Return growing ranks, while the unknowns stay below the number of entries."""
+        if not self.open_settings:
+            return ()
+        observations = problem.observations
+        values: list[int] = []
+        for rank in RANKS:
+            ranks = possible_ranks(observations.shape, rank)
+            unknowns = math.prod(ranks) + sum(size * each for size, each in zip(observations.shape, ranks, strict=True))
+            too_many = math.prod(ranks) > MOST_TO_CHOOSE or unknowns > len(observations)
+            if values and (too_many or ranks == possible_ranks(observations.shape, values[-1])):
+                break
+            values.append(rank)
+        return [Axis("rank", tuple(values))]
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a loss that is not the square loss."""
+        if not isinstance(problem.loss, Square):
+            raise ValueError(f"method '{self.name}' takes loss 'square' only, but the loss is {problem.loss!r}.")
+
+    def can_start_from(self, model: Model, problem: Problem) -> bool:
+        """Return whether `model` is a Tucker model, or one of NORT with few enough unknowns, for this problem."""
+        if not isinstance(model, Tucker | FoldedLowRank) or model.shape != problem.observations.shape:
+            return False
+        try:
+            _check_size(model.shape, _free_ranks(model))
+        except ValueError:
+            return False
+        return True
+
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TuckerSolver:
+        """Return a solver that stands at `start`, with directions of the residuals appended up to the ranks."""
+        observations = problem.observations
+        if start is not None and start.shape != observations.shape:
+            raise ValueError(
+                f"start must have the shape {observations.shape} of the observations, but its shape is {start.shape}."
+            )
+        if isinstance(start, FoldedLowRank):
+            free = _free_ranks(start)
+            _check_size(start.shape, free)
+            return TuckerSolver(observations, Tucker.from_folded(start), sorted(free), self.ridge)
+        if start is not None and not isinstance(start, Tucker):
+            raise ValueError(f"start must be a Tucker model or an answer of NORT, but it is {start!r}.")
+        ranks = possible_ranks(observations.shape, self.rank)  # type: ignore[arg-type]
+        _check_size(observations.shape, dict(enumerate(ranks)))
+        grown = with_directions(observations, start, ranks, rng)
+        return TuckerSolver(observations, grown, range(len(ranks)), self.ridge)
+
+
+class TuckerSolver:
+    """Alternating least squares at work on one problem."""
+
+    def __init__(self, observations: Observations, start: Tucker, free: Sequence[int], ridge: float) -> None:
+        self._observations = observations
+        self._squares = LeastSquares(observations, start, free, ridge)
+        if any(start.ranks):
+            self._squares.fit_core()
+        self._stand()
+
+    def step(self) -> None:
+        """Make one sweep: the rows of every factor, then the core."""
+        self._squares.sweep()
+        self._stand()
+
+    def _stand(self) -> None:
+        # An interruption in the middle of a sweep leaves this model as it is.
+        self._model = self._squares.model()
+        residuals = self._model.predict(self._observations.coords) - self._observations.values
+        objective = 0.5 * float(np.vdot(residuals, residuals))
+        self._progress = Progress(objective, objective, self._model.ranks)
+
+    def progress(self) -> Progress:
+        """Return the current state; the objective falls at every step."""
+        return self._progress
+
+    def model(self) -> Tucker:
+        """Return the answer so far."""
+        return self._model
+
+
 def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: float = RIDGE) -> Tucker:
-    """Return the least-squares fit of the observed entries on the multilinear ranks that `model` found.
+    """Return the least-squares fit of the observed entries on the multilinear ranks of an answer of NORT.
 
     Nothing of the size of the tensor is allocated, and the sum of squares over the observed entries never rises. That
-    over other entries can, where the entries are too few for the ranks: compare both on held-out entries.
+    over other entries can, if there are too few entries for the ranks: compare both on held-out entries.
 
     Parameters
     ----------
     problem
-        What was observed; its loss must be the square loss.
+        The observations; the loss must be the square loss.
     model
-        Where to start, such as a few iterations of NORT find.
+        Where to start, such as the answer of NORT after a few iterations.
     sweeps
-        How often the core and then every factor is solved for; the core is once more at the end.
+        How often every factor and the core are solved for, after the core at the start.
     ridge
-        How strongly a solution holds to the one before, relative to the mean diagonal of its normal matrix: it
-        decides only what the entries leave open, such as a row with few entries.
+        As in `TuckerAls`.
 
     Returns
     -------
     Tucker
-        With orthonormal factors, identities for the modes that are not regularised. Where every component has rank
+        With orthonormal factors, and identities for the modes that are not regularised. If every component has rank
         zero there is nothing to fit, and the zero tensor is returned.
 
     Examples
@@ -90,19 +227,64 @@ def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: fl
     True
     """
     sweeps = whole_number(sweeps, "sweeps")
-    ridge = real_number(ridge, "ridge", at_least=LEAST_RIDGE)
-    free = _checked_free_modes(problem, model)
-    start = Tucker.from_folded(model)
-    if not any(model.ranks):
-        return start
+    method = TuckerAls(rank=0, ridge=ridge)
+    method.check(problem)
     with blas_threads(1):
-        squares = LeastSquares(problem.observations, start, free, ridge)
+        solver = method.prepare(problem, model, np.random.default_rng(0))
+        if not any(model.ranks):
+            return Tucker.from_folded(model)
         for _ in range(sweeps):
-            squares.fit_core()
-            for place in range(len(free)):
-                squares.fit_rows(place)
-        squares.fit_core()
-    return squares.model()
+            solver.step()
+    return solver.model()
+
+
+def possible_ranks(shape: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...]:
+    """Return a rank for each mode that its size and the other ranks allow.
+
+    >>> possible_ranks((30, 20, 3), 5), possible_ranks((30, 20, 3), (4, 2, 1))
+    ((5, 5, 3), (2, 2, 1))
+    """
+    given = tuple(rank) if isinstance(rank, Sequence) else (rank,) * len(shape)
+    if len(given) != len(shape):
+        raise ValueError(f"rank must be one number or one for each of the {len(shape)} modes, but {rank!r} was given.")
+    ranks = [min(each, size) for each, size in zip(given, shape, strict=True)]
+    for mode in range(len(ranks)):
+        ranks[mode] = min(ranks[mode], math.prod(ranks[:mode] + ranks[mode + 1 :]))
+    return tuple(ranks)
+
+
+def with_directions(
+    observations: Observations, start: Tucker | None, ranks: Sequence[int], rng: np.random.Generator
+) -> Tucker:
+    """Return a Tucker model with directions of its residuals appended to its factors, and zeros to its core."""
+    shape, dtype = observations.shape, observations.dtype
+    if start is None:
+        start = Tucker(shape, np.zeros((0,) * len(shape), dtype), [np.zeros((size, 0), dtype) for size in shape])
+    residuals = observations.values - (start.predict(observations.coords) if start.core.size else 0.0)
+    factors = []
+    for mode, (factor, rank) in enumerate(zip(start.factors, ranks, strict=True)):
+        wanted = max(rank, factor.shape[1]) - factor.shape[1]
+        more = _leading_directions(observations, residuals, mode, wanted, rng)
+        factors.append(np.hstack([factor, more]))
+    core = np.pad(start.core, [(0, each.shape[1] - old) for each, old in zip(factors, start.ranks, strict=True)])
+    return Tucker(shape, core, factors).orthonormal()
+
+
+def _leading_directions(
+    observations: Observations, values: Floats, mode: int, count: int, rng: np.random.Generator
+) -> Floats:
+    """Return the leading left singular vectors of the unfolding with these values, zero where nothing is observed."""
+    size = observations.shape[mode]
+    if count == 0:
+        return np.zeros((size, 0), dtype=observations.dtype)
+    _, columns = np.unique(observations.group_numbers("fibre", mode), return_inverse=True)
+    places = (observations.coords[:, mode], columns)
+    matrix = scipy.sparse.csr_array((values.astype(np.float64), places), shape=(size, int(columns.max()) + 1))
+    block = rng.standard_normal((size, min(size, count + EXTRA_DIRECTIONS)))
+    for _ in range(DIRECTION_SWEEPS):
+        block = np.linalg.qr(matrix @ (matrix.T @ block))[0]
+    u = np.linalg.svd(matrix.T @ block, full_matrices=False)[2]
+    return np.asarray(block @ u.T)[:, :count].astype(observations.dtype)
 
 
 class LeastSquares:
@@ -153,6 +335,14 @@ class LeastSquares:
             np.array(core, dtype=self._dtype, order="C"),
             [factor.astype(self._dtype) for factor in factors],
         )
+
+    def sweep(self) -> None:
+        """Solve for the rows of every factor, and then for the core."""
+        if not self._core.size:
+            return
+        for place in range(len(self._free)):
+            self.fit_rows(place)
+        self.fit_core()
 
     def fit_core(self) -> None:
         """Solve for the core: block by block, ``sum_p x_p x_p^T vec(core) = sum_p o_p x_p``.
@@ -210,25 +400,18 @@ class LeastSquares:
         )
 
 
-def can_refine(problem: Problem, model: FoldedLowRank) -> bool:
-    """Tell whether `refine` takes this model: whether its ranks leave few enough unknowns."""
-    try:
-        _checked_free_modes(problem, model)
-    except ValueError:
-        return False
-    return True
-
-
-def _checked_free_modes(problem: Problem, model: FoldedLowRank) -> list[int]:
-    """Return the modes whose factors are fitted, once it is clear that the problem is one for least squares."""
-    shape = problem.observations.shape
-    if not isinstance(problem.loss, Square):
-        raise ValueError(f"refine takes the square loss only, but the loss of the problem is {problem.loss!r}.")
-    if model.shape != shape:
-        raise ValueError(f"the model must have the shape {shape} of the observations, but its shape is {model.shape}.")
+def _free_ranks(model: Tucker | FoldedLowRank) -> dict[int, int]:
+    """Return the modes whose factors are fitted, with their ranks; the other modes keep the identity."""
+    if isinstance(model, Tucker):
+        return dict(enumerate(model.ranks))
     ranks = {part.mode: max(1, part.rank) for part in model.components}
     if model.ndim == 2 and len(ranks) == 1:
         ranks[1 - model.modes[0]] = max(1, model.ranks[0])
+    return ranks
+
+
+def _check_size(shape: tuple[int, ...], ranks: Mapping[int, int]) -> None:
+    """Raise an error if these ranks leave too many unknowns."""
     fixed = [size for mode, size in enumerate(shape) if mode not in ranks]
     block = math.prod(ranks.values())
     for numbers, most, what in (
@@ -239,10 +422,10 @@ def _checked_free_modes(problem: Problem, model: FoldedLowRank) -> list[int]:
     ):
         if numbers > most:
             raise ValueError(
-                f"refine takes at most {most:,} {what}, but the ranks {model.ranks} in the modes {model.modes} of a "
-                f"tensor of shape {shape} make {numbers:,}; lower max_rank or regularise more modes."
+                f"Alternating least squares takes at most {most:,} {what}, but the ranks {tuple(ranks.values())} in "
+                f"the modes {tuple(ranks)} of a tensor of shape {shape} make {numbers:,}; lower max_rank or regularise "
+                "more modes."
             )
-    return sorted(ranks)
 
 
 def _flattened(factors: Sequence[Floats]) -> tuple[Floats, Integers, Integers]:

@@ -1,12 +1,10 @@
-"""What an answer is: every form of a tensor that is known without being stored entry by entry."""
+"""Models: the forms in which a tensor is known without storing every entry."""
 
-from .base import Model
+from .base import MODELS, Model
 from .centred import Centred
+from .cp import CPModel
 from .dense import Dense
 from .folded import FoldedLowRank
 from .tucker import Tucker
 
-MODELS: dict[str, type[Model]] = {model.kind: model for model in (FoldedLowRank, Tucker, Centred, Dense)}
-"""The forms by the name that a file gives them."""
-
-__all__ = ["MODELS", "Centred", "Dense", "FoldedLowRank", "Model", "Tucker"]
+__all__ = ["MODELS", "CPModel", "Centred", "Dense", "FoldedLowRank", "Model", "Tucker"]

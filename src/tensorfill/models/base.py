@@ -1,4 +1,4 @@
-"""What an answer can do, whatever its form."""
+"""The interface of all models."""
 
 from __future__ import annotations
 
@@ -14,37 +14,45 @@ from .._support.checks import coordinates, dense_size, mode_number
 from .._support.types import Floats, Integers
 
 DENSE_LIMIT = 2**30
-"""Bytes above which a dense array is made only when the caller says so."""
+"""A dense array above this number of bytes is made only if the caller asks for it."""
+
+MODELS: dict[str, type[Model]] = {}
+"""Every class of models by its `kind`, the name that a file gives it."""
 
 
 class Model(ABC):
-    """A tensor that is known without being stored entry by entry.
+    """A tensor that is known without storing every entry.
 
-    A model predicts at any coordinates, gives slices and fibres by indexing as an array does, and becomes dense only
-    when asked to.
+    A model predicts at any coordinates, returns slices and fibres when it is indexed like an array, and becomes dense
+    only on request. A subclass with a `kind` of its own is registered in `MODELS`, so that a file can be read back.
     """
 
     kind: ClassVar[str]
     shape: tuple[int, ...]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            MODELS[cls.kind] = cls
+
     @property
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
-        """Type of the predictions."""
+        """The type of the predictions."""
 
     @property
     @abstractmethod
     def ranks(self) -> tuple[int, ...]:
-        """The ranks of the form."""
+        """The ranks of the model."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The number of bytes that the model holds."""
 
     @abstractmethod
     def _values_at(self, coords: Integers) -> Floats:
-        """Return the entries at coordinates that are known to be good."""
+        """Return the entries at coordinates that were checked before."""
 
     @abstractmethod
     def restrict(self, indices: Sequence[Integers]) -> Self:
@@ -52,39 +60,36 @@ class Model(ABC):
 
     @abstractmethod
     def multiplied(self, mode: int, matrix: Floats) -> Model:
-        """Return the model of the tensor whose slices along `mode` are combinations of the present ones.
-
-        Slice i of the result is the sum over j of matrix[i, j] times slice j.
-        """
+        """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
 
     @abstractmethod
     def _dense(self) -> Floats:
-        """Return all entries, whatever their number."""
+        """Return all entries, without a limit on their number."""
 
     @abstractmethod
     def _margin(self, mode: int) -> Floats:
-        """Return the sums over all other modes, for a mode that is known to be good."""
+        """Return the sums over all other modes, for a mode that was checked before."""
 
     @abstractmethod
     def inner(self, other: Model) -> float:
-        """Return the inner product with a model of the same kind, neither made dense."""
+        """Return the inner product with a model of the same kind; nothing dense is built."""
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that make up the model, for a file."""
+        """Return the arrays of the model, as a file stores them."""
 
     @classmethod
     @abstractmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model made of the arrays of `to_arrays`."""
+        """Return the model with the arrays that `to_arrays` returned."""
 
     @property
     def ndim(self) -> int:
-        """Order of the tensor."""
+        """The order of the tensor, its number of modes."""
         return len(self.shape)
 
     def margin(self, mode: int) -> Floats:
-        """Return for each index of `mode` the sum of all entries that have it, in float64; nothing dense is built."""
+        """Return the sum of each slice along `mode`, in float64; nothing dense is built."""
         return self._margin(mode_number(mode, "mode", self.ndim))
 
     def norm(self) -> float:
@@ -96,14 +101,15 @@ class Model(ABC):
         return self._values_at(coordinates(coords, self.shape))
 
     def to_dense(self, *, max_bytes: float = DENSE_LIMIT) -> Floats:
-        """Return all entries as an array, unless it would hold more than `max_bytes`."""
+        """Return all entries as an array, or raise an error if it would hold more than `max_bytes`."""
         dense_size(self.shape, self.dtype.itemsize, max_bytes)
         return self._dense()
 
     def __getitem__(self, key: Any) -> Floats:
-        """Return a part of the tensor as a dense array, indexed by whole numbers, slices, ``...``, lists or masks.
+        """Return a part of the tensor as a dense array, indexed by integers, slices, ``...``, lists or masks.
 
-        A list or mask keeps its mode, and several of them take their outer product, as ``numpy.ix_`` does.
+        An integer removes its mode. Several lists or masks select the outer product of their indices, as with
+        ``numpy.ix_``.
         """
         indices, drop = _indices_of(key, self.shape)
         part: Floats = self.restrict(indices).to_dense().squeeze(axis=drop)[()]
@@ -111,13 +117,13 @@ class Model(ABC):
 
 
 def _indices_of(key: Any, shape: tuple[int, ...]) -> tuple[list[Integers], tuple[int, ...]]:
-    """Return the indices of each mode that `key` means, and the modes that a whole number takes away."""
+    """Return the indices that `key` selects in each mode, and the modes that an integer removes."""
     keys = list(key) if isinstance(key, tuple) else [key]
     gaps = [place for place, part in enumerate(keys) if part is Ellipsis]
     missing = len(shape) - len(keys) + len(gaps)
     if len(gaps) > 1 or missing < 0:
         raise IndexError(
-            f"A tensor of order {len(shape)} takes at most {len(shape)} indices and one '...', but {key!r} was given."
+            f"a tensor of order {len(shape)} takes at most {len(shape)} indices and one '...', but {key!r} was given."
         )
     place = gaps[0] if gaps else len(keys)
     keys[place : place + 1] = [slice(None)] * missing
@@ -130,7 +136,7 @@ def _indices_of(key: Any, shape: tuple[int, ...]) -> tuple[list[Integers], tuple
 
 
 def _index_of(part: Any, mode: int, size: int) -> Integers:
-    """Return the indices of one mode that a whole number, slice, list or mask means."""
+    """Return the indices that an integer, slice, list or mask selects in one mode."""
     if isinstance(part, slice):
         return np.arange(*part.indices(size))
     try:
@@ -141,11 +147,11 @@ def _index_of(part: Any, mode: int, size: int) -> Integers:
         return np.flatnonzero(given)
     if given.ndim > 1 or (given.size and given.dtype.kind not in "iu"):
         raise IndexError(
-            f"mode {mode} is indexed by whole numbers, slices, '...', lists of whole numbers or {size} truth values, "
-            f"but {part!r} was given.".replace("\n", "")
+            f"mode {mode} must be indexed by a whole number, a slice, '...', a list of whole numbers or a mask of "
+            f"{size} truth values, but {part!r} was given.".replace("\n", "")
         )
     index = np.atleast_1d(given).astype(np.int64)
     wrong = (index < -size) | (index >= size)
     if wrong.any():
-        raise IndexError(f"index {index[wrong][0]} of mode {mode} is outside its size {size}.")
+        raise IndexError(f"indices of mode {mode} must be from {-size} to {size - 1}, but {index[wrong][0]} was given.")
     return index % size

@@ -1,4 +1,4 @@
-"""Any form of a tensor on top of a mean and an effect of each index."""
+"""A model plus an additive tensor: the form of an answer for centred data."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 
 from .._support.types import Floats, Integers
 from .additive import Additive
-from .base import Model
+from .base import MODELS, Model
 from .dense import Dense
 
 INNER = "inner."
-"""What the names of the inner model's arrays begin with."""
+"""The prefix of the names of the inner model's arrays."""
 
 
 class Centred(Model):
-    """X = L + A: a model L of what an additive offset A leaves, and that offset.
+    """X = L + A: an additive offset A, and a model L of the data minus that offset.
 
     Entry by entry, ``X[i_1, .., i_M] = L[i_1, .., i_M] + mean + effects[1][i_1] + .. + effects[M][i_M]``.
 
     Parameters
     ----------
     model
-        The model L, of any kind; it decides the type of the values.
+        The model L, of any kind; its type is the type of the predictions.
     offset
         The offset A, of the same shape.
 
@@ -44,7 +44,7 @@ class Centred(Model):
     def __init__(self, model: Model, offset: Additive) -> None:
         if offset.shape != model.shape:
             raise ValueError(
-                f"offset must have the model's shape {model.shape}, one effect for each index of each mode, "
+                f"offset must have the model's shape {model.shape}, with one effect for each index of each mode, "
                 f"but {offset.shape} was given."
             )
         self.shape = model.shape
@@ -56,7 +56,7 @@ class Centred(Model):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the predictions, that of the inner model."""
+        """The type of the predictions, that of the inner model."""
         return self.model.dtype
 
     @property
@@ -66,7 +66,7 @@ class Centred(Model):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The number of bytes that the model holds."""
         return self.model.nbytes + self.offset.nbytes
 
     def _values_at(self, coords: Integers) -> Floats:
@@ -78,10 +78,9 @@ class Centred(Model):
         return Centred(self.model.restrict(indices), self.offset.restrict(indices))
 
     def multiplied(self, mode: int, matrix: Floats) -> Centred:
-        """Return the model of the tensor whose slices along `mode` are combinations of the present ones.
+        """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j.
 
-        An additive offset stays one only where the rows of the matrix add up to one; else it becomes part of a dense
-        model.
+        The offset stays additive only if the rows of the matrix sum to one. Otherwise the result is dense.
         """
         if not np.allclose(matrix.sum(axis=1), 1.0, atol=1e-6):
             whole = Dense(self.to_dense(max_bytes=math.inf), self.ranks).multiplied(mode, matrix)
@@ -99,12 +98,13 @@ class Centred(Model):
         return self.model._margin(mode) + self.offset.margin(mode)
 
     def inner(self, other: Model) -> float:
-        """Return the inner product with a centred model of the same inner kind, neither made dense.
+        """Return the inner product with a centred model of the same inner kind; nothing dense is built.
 
-        ``<L + A, M + B> = <L, M> + <A, M> + <B, L + A>``; a product with an offset needs only the margins of the other.
+        ``<L + A, M + B> = <L, M> + <A, M> + <B, L + A>``; a product with an offset needs only the margins of the other
+        tensor.
         """
         if not isinstance(other, Centred) or other.shape != self.shape or type(other.model) is not type(self.model):
-            raise TypeError(f"The inner product of {self!r} is with a model of the same kind and shape, not {other!r}.")
+            raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
         modes = range(self.ndim)
         return (
             self.model.inner(other.model)
@@ -113,17 +113,14 @@ class Centred(Model):
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that make up the model, for a file, with the kind of the inner model as text."""
+        """Return the arrays of the model, as a file stores them, with the kind of the inner model as text."""
         effects = {f"effects{mode}": effect for mode, effect in enumerate(self.offset.effects)}
         inner = {f"{INNER}{name}": array for name, array in self.model.to_arrays().items()}
         return {"inner": np.array(self.model.kind), "mean": np.array(self.offset.mean)} | effects | inner
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model made of the arrays of `to_arrays`."""
-        # The registry lists this class too, so that it cannot be imported before it.
-        from . import MODELS
-
+        """Return the model with the arrays that `to_arrays` returned."""
         inner = {name.removeprefix(INNER): arrays[name] for name in arrays if name.startswith(INNER)}
         effects = tuple(arrays[f"effects{mode}"] for mode in range(len(shape)))
         return cls(MODELS[str(arrays["inner"])].from_arrays(shape, inner), Additive(float(arrays["mean"]), effects))

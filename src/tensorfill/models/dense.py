@@ -1,4 +1,4 @@
-"""A tensor that is stored entry by entry: what a smooth answer is, for which there is no shorter form."""
+"""A tensor with every entry stored: the form of a smooth answer, which has no shorter one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Dense(Model):
     array
         The entries.
     ranks
-        The ranks of the part of it that is of low rank, if any.
+        The ranks of its low-rank part, if it has one.
 
     Examples
     --------
@@ -42,17 +42,17 @@ class Dense(Model):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the predictions."""
+        """The type of the predictions."""
         return self.array.dtype
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The ranks of the part that is of low rank."""
+        """The ranks of the low-rank part."""
         return self._ranks
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The number of bytes that the model holds."""
         return self.array.nbytes
 
     def _values_at(self, coords: Integers) -> Floats:
@@ -64,7 +64,7 @@ class Dense(Model):
         return Dense(self.array[np.ix_(*indices)], self.ranks)
 
     def multiplied(self, mode: int, matrix: Floats) -> Dense:
-        """Return the model of the tensor whose slices along `mode` are combinations of the present ones."""
+        """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         combined = np.tensordot(matrix.astype(self.dtype), self.array, axes=(1, mode))
         return Dense(np.ascontiguousarray(np.moveaxis(combined, 0, mode)), self.ranks)
 
@@ -79,14 +79,14 @@ class Dense(Model):
     def inner(self, other: Model) -> float:
         """Return the inner product with a model of the same kind."""
         if not isinstance(other, Dense) or other.shape != self.shape:
-            raise TypeError(f"The inner product of {self!r} is with a model of the same kind and shape, not {other!r}.")
+            raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
         return float(np.vdot(self.array, other.array))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that make up the model, for a file."""
+        """Return the arrays of the model, as a file stores them."""
         return {"array": self.array, "ranks": np.array(self.ranks, dtype=np.int64)}
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model made of the arrays of `to_arrays`."""
+        """Return the model with the arrays that `to_arrays` returned."""
         return cls(arrays["array"], arrays["ranks"].tolist())

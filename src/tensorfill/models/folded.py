@@ -1,4 +1,4 @@
-"""The form of NORT's answer: a weighted sum of low-rank unfoldings, each folded back."""
+"""The form of NORT's answer: a weighted sum of low-rank matrices, each folded into a tensor along its mode."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from .._support.types import Floats, Integers
 from ..algebra.component import Component, WeightedComponent
 from ..algebra.crossmode import inner_product_of_sums
 from ..algebra.operators import add_dense
-from ..algebra.unfolding import around, column_index, columns
+from ..algebra.unfolding import column_index, columns, sizes_around
 from .base import Model
 
 CHUNK = 2**16
-"""Entries predicted at a time, so that the rows gathered for them stay in the cache."""
+"""The number of entries predicted at a time; the rows gathered for them stay in the cache."""
 
 
 class FoldedLowRank(Model):
-    """X = sum_d w_d fold_d(u_d diag(s_d) v_d^T), equation (lowrf) of the paper with the weights it leaves out.
+    """X = sum_d w_d fold_d(u_d diag(s_d) v_d^T), equation (lowrf) of the paper with the weights that it omits.
 
     Parameters
     ----------
     shape
-        Shape of the tensor.
+        The shape of the tensor.
     components
-        One for each regularised mode.
+        One component for each regularised mode.
     weights
-        One for each component; those of a whole tensor add up to one.
+        One weight for each component; the weights of a whole tensor sum to one.
     """
 
     kind = "folded"
@@ -55,7 +55,7 @@ class FoldedLowRank(Model):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the predictions."""
+        """The type of the predictions."""
         return self.components[0].u.dtype
 
     @property
@@ -65,7 +65,7 @@ class FoldedLowRank(Model):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The number of bytes that the model holds."""
         return sum(component.nbytes for component in self.components)
 
     def _values_at(self, coords: Integers) -> Floats:
@@ -79,12 +79,16 @@ class FoldedLowRank(Model):
         return out
 
     def truncated(self, ranks: Sequence[int]) -> FoldedLowRank:
-        """Return the model with only the first so many singular values of each component."""
+        """Return the model with only the first ``ranks[d]`` singular values of component d."""
         parts = [
             Component(part.mode, part.u[:, :rank], part.s[:rank], part.v[:, :rank])
             for part, rank in zip(self.components, ranks, strict=True)
         ]
         return FoldedLowRank(self.shape, parts, self.weights)
+
+    def orthonormal(self) -> FoldedLowRank:
+        """Return the same tensor with orthonormal singular vectors, which those of a restricted one are not."""
+        return FoldedLowRank(self.shape, [part.orthonormal() for part in self.components], self.weights)
 
     def restrict(self, indices: Sequence[Integers]) -> FoldedLowRank:
         """Return the model of the sub-tensor with these indices of each mode."""
@@ -97,7 +101,7 @@ class FoldedLowRank(Model):
         return FoldedLowRank([len(index) for index in indices], parts, self.weights)
 
     def multiplied(self, mode: int, matrix: Floats) -> FoldedLowRank:
-        """Return the model of the tensor whose slices along `mode` are combinations of the present ones."""
+        """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         matrix = matrix.astype(self.dtype)
         shape = tuple(len(matrix) if axis == mode else size for axis, size in enumerate(self.shape))
         parts = []
@@ -105,7 +109,7 @@ class FoldedLowRank(Model):
             if part.mode == mode:
                 parts.append(Component(mode, matrix @ part.u, part.s, part.v))
                 continue
-            before, after = around(self.shape, mode, without=part.mode)
+            before, after = sizes_around(self.shape, mode, without=part.mode)
             v = matrix @ part.v.reshape(before, self.shape[mode], after * part.rank)
             parts.append(Component(part.mode, part.u, part.s, v.reshape(columns(shape, part.mode), part.rank)))
         return FoldedLowRank(shape, parts, self.weights)
@@ -122,20 +126,20 @@ class FoldedLowRank(Model):
             if part.mode == mode:
                 rows, sums = part.u, part.v.sum(axis=0, dtype=np.float64)
             else:
-                before, after = around(self.shape, mode, without=part.mode)
+                before, after = sizes_around(self.shape, mode, without=part.mode)
                 v = part.v.reshape(before, self.shape[mode], after, part.rank)
                 rows, sums = v.sum(axis=(0, 2), dtype=np.float64), part.u.sum(axis=0, dtype=np.float64)
             out += rows @ (weight * part.s * sums)
         return out
 
     def inner(self, other: Model) -> float:
-        """Return the inner product with a model of the same kind, neither made dense."""
+        """Return the inner product with a model of the same kind; nothing dense is built."""
         if not isinstance(other, FoldedLowRank) or other.shape != self.shape:
-            raise TypeError(f"The inner product of {self!r} is with a model of the same kind and shape, not {other!r}.")
+            raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
         return inner_product_of_sums(self.terms, other.terms, self.shape)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that make up the model, for a file."""
+        """Return the arrays of the model, as a file stores them."""
         arrays = {"modes": np.array(self.modes), "weights": np.array(self.weights)}
         for part in self.components:
             arrays |= {f"u{part.mode}": part.u, f"s{part.mode}": part.s, f"v{part.mode}": part.v}
@@ -143,6 +147,6 @@ class FoldedLowRank(Model):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model made of the arrays of `to_arrays`."""
+        """Return the model with the arrays that `to_arrays` returned."""
         parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in arrays["modes"]]
         return cls(shape, parts, arrays["weights"].tolist())

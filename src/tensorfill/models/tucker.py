@@ -1,4 +1,4 @@
-"""The Tucker form: a small core, multiplied along each mode by a factor."""
+"""The Tucker model: a small core tensor, multiplied by a factor matrix along each mode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import Model
 from .folded import CHUNK, FoldedLowRank
 
 CHUNK_NUMBERS = 2**20
-"""Numbers held at a time while entries are predicted."""
+"""The largest number of intermediate values held at a time while entries are predicted."""
 
 
 class Tucker(Model):
@@ -25,11 +25,11 @@ class Tucker(Model):
     Parameters
     ----------
     shape
-        Shape of the tensor.
+        The shape of the tensor.
     core
-        Array of shape (r_1, .., r_M).
+        An array of shape (r_1, .., r_M).
     factors
-        One for each mode, of shape (I_d, r_d).
+        One matrix for each mode, of shape (I_d, r_d).
 
     Examples
     --------
@@ -54,12 +54,12 @@ class Tucker(Model):
 
     @classmethod
     def from_folded(cls, model: FoldedLowRank) -> Self:
-        """Return the projection of NORT's answer on the subspaces that it found.
+        """Return the projection of NORT's answer onto the subspaces that it found.
 
-        The factor of a regularised mode is an orthonormal basis of the left singular vectors of its component, that of
-        any other mode the identity. A matrix with one component has its right singular vectors for the other mode. A
-        component of rank zero has one constant vector, so that least squares has something to start from; the
-        core is zero if all are.
+        The factor of a regularised mode is an orthonormal basis of the left singular vectors of its component. The
+        factor of any other mode is the identity, except that a matrix with one component uses its right singular
+        vectors for the other mode. A component of rank zero gets one constant vector, so that least squares has
+        something to start from. If all components have rank zero, the core is zero.
 
         Examples
         --------
@@ -83,7 +83,7 @@ class Tucker(Model):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the predictions."""
+        """The type of the predictions."""
         return self.core.dtype
 
     @property
@@ -93,11 +93,11 @@ class Tucker(Model):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """The number of bytes that the model holds."""
         return self.core.nbytes + sum(factor.nbytes for factor in self.factors)
 
     def _values_at(self, coords: Integers) -> Floats:
-        # The mode of the largest rank goes first: one product with the core, after which least is left to hold.
+        # The mode of the largest rank goes first: after that one product with the core, the least memory is needed.
         order = sorted(range(self.ndim), key=lambda mode: -self.ranks[mode])
         core = self.core.transpose(order).reshape(self.ranks[order[0]], -1)
         chunk = max(1, min(CHUNK, CHUNK_NUMBERS // max(1, core.shape[1])))
@@ -115,8 +115,14 @@ class Tucker(Model):
         factors = [factor[index] for factor, index in zip(self.factors, indices, strict=True)]
         return Tucker([len(index) for index in indices], self.core, factors)
 
+    def orthonormal(self) -> Tucker:
+        """Return the same tensor with orthonormal factors."""
+        pairs = [np.linalg.qr(factor) for factor in self.factors]
+        core = _multiplied(self.core, {mode: change for mode, (_, change) in enumerate(pairs)})
+        return Tucker(self.shape, core, [basis for basis, _ in pairs])
+
     def multiplied(self, mode: int, matrix: Floats) -> Tucker:
-        """Return the model of the tensor whose slices along `mode` are combinations of the present ones."""
+        """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         factors = list(self.factors)
         factors[mode] = matrix.astype(self.dtype) @ factors[mode]
         return Tucker([len(factor) for factor in factors], self.core, factors)
@@ -133,38 +139,38 @@ class Tucker(Model):
     def inner(self, other: Model) -> float:
         """Return the inner product with a model of the same kind, from the matrices A_d^T B_d and the two cores."""
         if not isinstance(other, Tucker) or other.shape != self.shape:
-            raise TypeError(f"The inner product of {self!r} is with a model of the same kind and shape, not {other!r}.")
+            raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
         grams = [a.T @ b for a, b in zip(self.factors, other.factors, strict=True)]
         return float(np.vdot(self.core, _multiplied(other.core, dict(enumerate(grams)))))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that make up the model, for a file."""
+        """Return the arrays of the model, as a file stores them."""
         return {"core": self.core} | {f"factor{mode}": factor for mode, factor in enumerate(self.factors)}
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model made of the arrays of `to_arrays`."""
+        """Return the model with the arrays that `to_arrays` returned."""
         return cls(shape, arrays["core"], [arrays[f"factor{mode}"] for mode in range(len(shape))])
 
 
 def _multiplied(tensor: Floats, matrices: Mapping[int, Floats]) -> Floats:
-    """Return ``tensor x_d matrices[d]`` over all d that are given."""
+    """Return the product of a tensor with ``matrices[d]`` along each mode d that has one."""
     for mode, matrix in matrices.items():
         tensor = np.moveaxis(np.tensordot(matrix, tensor, axes=(1, mode)), 0, mode)
     return tensor
 
 
 def _basis(vectors: Floats) -> Floats:
-    """Return an orthonormal basis of the span, with one constant vector where there is none."""
+    """Return an orthonormal basis of the span of the columns, or one constant vector if there are none."""
     if vectors.shape[1] == 0:
         return np.full((len(vectors), 1), len(vectors) ** -0.5, dtype=vectors.dtype)
-    # The singular vectors of a part cut out of a larger tensor are not orthonormal.
+    # The vectors of a sub-tensor, which `restrict` cuts out of a larger one, are not orthonormal.
     basis: Floats = np.linalg.qr(vectors)[0]
     return basis
 
 
 def _projected(term: WeightedComponent, shape: Sequence[int], bases: Mapping[int, Floats]) -> Floats:
-    """Return the component times ``bases[d]^T`` along every mode d that has a basis."""
+    """Return the product of a weighted component with ``bases[d]^T`` along each mode d that has a basis."""
     weight, part = term
     others = [mode for mode in range(len(shape)) if mode != part.mode]
     v = part.v.reshape(*(shape[mode] for mode in others), part.rank)

@@ -1,22 +1,28 @@
-"""Penalties as families: one for every cut, and for every shape where the shape is part of the choice.
+"""Penalty families: the penalties that the search compares on held-out entries.
 
-A penalty is thought of by its cut, the singular value below which everything goes, and by q, how nonconvex it is. For
-LSP, capped-l1, MCP and SCAD q says how far from zero the penalty bends, as a share of the cut: a large q is nearly the
-nuclear norm, q near 0 nearly a hard threshold. For the truncated nuclear norm q is the number of free singular values.
+The search describes a penalty by two numbers: its cut, the singular value threshold below which everything becomes
+zero, and q, which says how far it is from convex. For LSP, capped-l1, MCP and SCAD, q times the cut is the singular
+value at which the penalty bends: with a large q it is close to the nuclear norm, with q near 0 close to a hard
+threshold. For the truncated nuclear norm, q is the number of free singular values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from .elementwise import LSP, MCP, SCAD, TNN, CappedL1, Penalty, make_penalty
+from .._support.checks import is_auto
+from .base import Penalty
+from .elementwise import LSP, MCP, SCAD, CappedL1
+from .registry import make_penalty
+from .truncated import TNN
+
+__all__ = ["SCAD_THETA", "SCALED_BY_CUT", "PenaltyFamily", "make_family"]
 
 SCAD_THETA = 3.7
-"""The value that the inventors of SCAD recommend."""
+"""The theta of SCAD that Fan and Li (2001) recommend."""
 
 SCALED_BY_CUT: dict[str, Callable[[float], Penalty]] = {
     "lsp": LSP,
@@ -24,21 +30,21 @@ SCALED_BY_CUT: dict[str, Callable[[float], Penalty]] = {
     "mcp": MCP,
     "scad": lambda unit: SCAD(SCAD_THETA, unit),
 }
-"""Penalties with a scale of their own among the singular values, which is given as a share q of the cut."""
+"""Functions that make a penalty from the singular value at which it bends, q times the cut, by the penalty's name."""
 
 
 @dataclass(frozen=True)
-class Family:
-    """The penalties among which held-out entries choose.
+class PenaltyFamily:
+    """The penalties that the search may use, one for each cut and q.
 
     Parameters
     ----------
     make
-        The penalty for a cut and a q.
+        Returns the penalty for a cut and a q.
     first
-        The q of the first path.
+        The q of the first regularisation path.
     others
-        The q that are tried after it: each row in turn, for as long as the score improves.
+        The q to try after the first, in rows. Each row is tried in order until the validation error stops falling.
     """
 
     make: Callable[[float, float], Penalty]
@@ -46,8 +52,10 @@ class Family:
     others: tuple[tuple[float, ...], ...] = ()
 
 
-def make_family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> Family:
-    """Return the family of a penalty: with every q where theta is ``"auto"``, else with the one theta.
+def make_family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> PenaltyFamily:
+    """Return the family of a penalty: with several q if theta is ``"auto"``, else with the given theta only.
+
+    A penalty object is its own family of one, as it has no theta that the search could choose.
 
     >>> make_family("lsp", "auto").make(2.0, 0.5)
     LSP(theta=1.0)
@@ -56,20 +64,16 @@ def make_family(penalty: str | Penalty, theta: float | Sequence[float] | str) ->
     """
     if not is_auto(theta, "theta"):
         if np.ndim(theta):
-            raise ValueError("theta must be one number, or 'auto', where lam='auto' chooses lambda.")
+            raise ValueError(
+                f"theta must be one number or 'auto' if lam is 'auto', but {theta!r} was given; "
+                "give lam too, to set a theta for each mode."
+            )
         fixed = make_penalty(penalty, theta)  # type: ignore[arg-type]
-    elif penalty == "tnn":
-        return Family(lambda cut, q: TNN(int(q)), 1.0, ((2, 3, 4, 6, 9, 13, 20),))
+    elif isinstance(penalty, str) and penalty == "tnn":
+        return PenaltyFamily(lambda cut, q: TNN(int(q)), 1.0, ((2, 3, 4, 6, 9, 13, 20),))
     elif isinstance(penalty, str) and penalty in SCALED_BY_CUT:
         kind = SCALED_BY_CUT[penalty]
-        return Family(lambda cut, q: kind(q * cut), 1.0, ((0.3, 0.1, 0.03), (3.0, 10.0)))
+        return PenaltyFamily(lambda cut, q: kind(q * cut), 1.0, ((0.3, 0.1, 0.03), (3.0, 10.0)))
     else:
-        fixed = make_penalty(penalty, None)
-    return Family(lambda cut, q: fixed)
-
-
-def is_auto(value: Any, name: str) -> bool:
-    """Tell whether a setting is left to the choice."""
-    if isinstance(value, str) and value != "auto":
-        raise ValueError(f"{name} must be a number, one for each regularised mode, or 'auto', but {value!r} was given.")
-    return isinstance(value, str)
+        fixed = make_penalty(penalty)
+    return PenaltyFamily(lambda cut, q: fixed)

@@ -1,5 +1,6 @@
-"""Pictures of tensors, of fits and of searches. matplotlib is imported only when something is drawn."""
+"""Drawings of tensors, fits, searches and comparisons; matplotlib is imported only when something is drawn."""
 
+from .comparison import comparison
 from .drawing import drawing_class as drawing_class
 from .errors import held_out
 from .gaps import missingness
@@ -11,6 +12,7 @@ from .sections import slices
 from .spectrum import singular_values
 
 __all__ = [
+    "comparison",
     "convergence",
     "held_out",
     "missingness",

@@ -1,4 +1,4 @@
-"""What all drawings share: colours, panels, words on axes, and the file they are written to."""
+"""What all drawings share: colours, panels, labels on axes, and writing to a file."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ MISSING_GREY = 0.5
 """The grey, from 0 (black) to 1 (white), that stands for a missing entry in a picture."""
 
 MISSING_COLOUR = "#c9c9c9"
-"""The light grey that stands for a missing entry beside the colours of a map, which has no grey."""
+"""The light grey that stands for a missing entry beside a colour map, which has no grey."""
 
 COLOUR_MAP = "viridis"
-"""From dark to light in even steps, for colour-blind readers and for print too."""
+"""From dark to light in even steps; it suits colour-blind readers and print too."""
 
 DOTS_PER_INCH = 150
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""The colours of Okabe and Ito, which colour-blind readers tell apart; their yellow is too pale for a line."""
+"""The colours of Okabe and Ito, which colour-blind readers can distinguish, without the yellow, too pale for a line."""
 
 MARKERS = "osD^vP<>"
 
@@ -58,11 +58,14 @@ LETTERS = 28
 """Longer names are shortened in drawings."""
 
 WIDE = 10.0
-"""What varies by more than this factor is drawn on a logarithmic scale."""
+"""Values that vary by more than this factor are drawn on a logarithmic scale."""
+
+NARROW = 4.0
+"""A logarithmic axis that spans less than this factor gets evenly spaced ticks."""
 
 
 def drawing_class() -> type[Figure]:
-    """Return matplotlib's figure class; asked for early, it tells of a missing matplotlib before any work is done."""
+    """Return matplotlib's figure class; called early, it reports a missing matplotlib before any work is done."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -73,7 +76,7 @@ def drawing_class() -> type[Figure]:
 
 
 def one_panel(ax: Axes | None, size: tuple[float, float] = (6.0, 3.8)) -> Axes:
-    """Return the axes that were given, or those of a new drawing of this size in inches."""
+    """Return the given axes, or those of a new drawing of this size in inches."""
     # A Figure of its own, without pyplot: no global state, no window, nothing to close.
     figure_class = drawing_class()
     if ax is None:
@@ -84,7 +87,7 @@ def one_panel(ax: Axes | None, size: tuple[float, float] = (6.0, 3.8)) -> Axes:
 
 
 def given_panels(ax: Any, count: int, what_for: str) -> tuple[Axes, ...]:
-    """Return the axes that were given, as many as are needed."""
+    """Return the given axes, checked to be `count` of them."""
     panels = tuple(np.ravel(np.asarray(ax, dtype=object)))
     if len(panels) != count or not all(hasattr(panel, "plot") for panel in panels):
         raise ValueError(
@@ -95,17 +98,17 @@ def given_panels(ax: Any, count: int, what_for: str) -> tuple[Axes, ...]:
 
 
 def save(panel: Axes, file: str | PathLike[str] | None) -> None:
-    """Write the whole drawing that a panel is part of as PNG, if a file is given."""
+    """Write the whole drawing that contains a panel as PNG, if a file is given."""
     if file is not None:
         with written_beside(file) as stream:
             panel.figure.figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
 
 
 def words(text: Any, most: int = LETTERS) -> str:
-    r"""Return a text of the data's own as matplotlib draws it letter by letter, shortened in its middle.
+    r"""Return a text of the data as matplotlib draws it literally, shortened in the middle.
 
-    Between dollar signs matplotlib would read a formula, and it leaves names that are empty or begin with an underscore
-    out of legends. What cannot be printed becomes a space.
+    matplotlib would read a formula between dollar signs, and leaves names that are empty or begin with an underscore
+    out of legends. Characters that cannot be printed become spaces.
 
     >>> words("price in $"), words("a" * 40, most=7)
     ('price in \\$', 'aaa…aaa')
@@ -118,19 +121,19 @@ def words(text: Any, most: int = LETTERS) -> str:
 
 
 def name_of(labels: Labels, mode: int) -> str:
-    """Return what a drawing calls a mode."""
+    """Return the name of a mode in a drawing."""
     called = labels.called(mode)
     return words(called) if isinstance(called, str) else f"mode {called}"
 
 
 def label_of(labels: Labels, mode: int, index: int) -> str:
-    """Return what an index of a mode is called: its label, or its number."""
+    """Return the label of an index of a mode, or its number."""
     keys = labels.keys[mode]
     return str(index) if keys is None else str(keys[index])
 
 
 def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most: int = 6) -> None:
-    """Name the mode on an axis and label some of its ticks, which count the indices that are drawn."""
+    """Name the mode on an axis, and label some ticks with the labels of the indices that are drawn."""
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
     ticks = MaxNLocator(most, integer=True).tick_values(0, max(len(indices) - 1, 1))
@@ -146,33 +149,48 @@ def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most:
 
 
 def light_grid(panel: Axes) -> None:
-    """Draw thin lines behind what is drawn, and no frame above and to the right."""
+    """Draw thin grid lines behind the data, and no frame above and to the right."""
     panel.grid(True, color="0.92", linewidth=0.6)
     panel.set_axisbelow(True)
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def plain_numbers(axis: Axis) -> None:
-    """Label a logarithmic axis with 0.02 and the like, on as many of its ticks as there is room for."""
-    from matplotlib.ticker import LogFormatter
+def plain_numbers(axis: Axis, values: Any = ()) -> None:
+    """Label a logarithmic axis with plain numbers such as 0.02, on as many ticks as there is room for.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    values
+        What is drawn along it, if that may be so narrow that the usual ticks of a logarithmic axis are too few.
+    """
+    from matplotlib.ticker import LogFormatter, MaxNLocator, NullLocator
 
     class Plain(LogFormatter):
         def __call__(self, x: float, pos: int | None = None) -> str:
             return f"{x:.6g}" if super().__call__(x, pos) else ""
 
+    finite = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    if len(finite) and 0 < finite.max() < NARROW * finite.min():
+        axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(lambda x, _: f"{x:.6g}")
+        return
     axis.set_major_formatter(Plain())
     axis.set_minor_formatter(Plain(minor_thresholds=(2.0, 0.5)))
 
 
 def logarithmic(values: Any, ends: tuple[float, float] = (0.0, 100.0)) -> bool:
-    """Tell whether values, all of them above zero, vary so much that a logarithm shows them better.
+    """Return whether values are all positive and vary enough for a logarithmic scale.
 
     Parameters
     ----------
     values
-        Any numbers; those that are not finite do not count.
+        Any numbers; those that are not finite are ignored.
     ends
-        The percentiles to compare; a few far from all others do not count if these leave them out.
+        The percentiles to compare; values beyond these are ignored.
     """
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]

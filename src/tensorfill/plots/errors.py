@@ -1,4 +1,4 @@
-"""How far a fit is from what was held out, and from what it was fitted to."""
+"""The error of a fit, on held-out entries and on the entries that it was fitted to."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ SHARE = 0.9
 """The share of entries that the marked interval holds."""
 
 MOST_POINTS = 4000
-"""So many points of a scatter can be told apart; of more entries an even sample is drawn."""
+"""More dots than this hide one another in a scatter plot; of more entries a random sample is drawn."""
 
 FARTHEST = 99.5
-"""Percentile of the residuals at the end of the histogram; what is beyond is told in words."""
+"""The percentile of the residuals at which the histogram ends; the title says how many lie beyond."""
 
 BINS = 40
 
 
 def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike[str] | None = None) -> list[Axes]:
-    """Draw how far predictions were from held-out entries, and how the fit meets the entries that it was fitted to.
+    """Draw the errors on held-out entries and on fitted entries.
 
     The first panel is a histogram of the absolute residuals of the held-out entries, with half the width of the 90%
     interval marked. The others show the observed entries, at most 4000 of them: predicted against observed, and the
-    residuals against predicted. These took part in the fit, so that they lie nearer than new entries will. A panel that
-    lacks what it shows is left out: the first without held-out entries, or where predictions are scores; the others for
-    a fit read from a file. Of a fit with ``loss="logistic"`` the only panel shows the probabilities that it gives to
-    the observed entries of each kind.
+    residuals against predicted. These entries took part in the fit, so their errors are smaller than those of new
+    entries. Without held-out entries, or if predictions are scores, the first panel is left out. For a fit that was
+    read from a file, which does not hold the data, the others are. For ``loss="logistic"`` the only panel shows the
+    predicted probabilities of the observed entries, by the value observed.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
     ax
         The axes to draw on, one for each panel; a new drawing is made if none are given.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
     if not first and not others:
         raise ValueError(
             "held_out needs held-out residuals on the scale of the data, or the data, but this fit has neither; "
-            "fit with lam='auto', or draw it before it is saved."
+            "fit with choose=Choice(), or draw it before it is saved."
         )
     drawing_class()
     kinds = others and predicts_probabilities(fit)
@@ -87,7 +87,7 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
 
 
 def half_width(fit: Fit, share: float = SHARE) -> float:
-    """Return half the width of the interval that holds this share of entries; NaN where there is none."""
+    """Return half the width of the interval that holds this share of entries; NaN if there is none."""
     from dataclasses import replace
 
     try:
@@ -98,13 +98,13 @@ def half_width(fit: Fit, share: float = SHARE) -> float:
 
 
 def fitted_sample(fit: Fit, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
-    """Return observed entries, a random sample if there are many, and what the fit makes of them."""
+    """Return observed entries, a random sample if there are many, and their predictions."""
     seen = fit.observations
     if seen is None:
         raise ValueError("A fit that was read from a file does not hold the data; draw it before it is saved.")
     chosen = np.arange(len(seen))
     if len(seen) > most:
-        # Always the same sample: a drawing made twice is the same twice.
+        # Always the same sample, so that the same fit has the same drawing.
         chosen = np.sort(np.random.default_rng(0).choice(len(seen), most, replace=False))
     return seen_values(fit, seen.values[chosen]), np.asarray(fit.predict_mean(seen.coords[chosen]))
 
@@ -140,7 +140,7 @@ def residual_histogram(fit: Fit, panel: Axes) -> None:
 
 
 def probabilities(fit: Fit, panel: Axes, seen: Floats, predicted: Floats) -> None:
-    """Draw the probabilities of fitted entries of two kinds, those of each kind by themselves."""
+    """Draw a histogram of the predicted probabilities of fitted entries, for each of the two values."""
     for place, kind in enumerate((1, 0)):
         own = predicted[seen == kind]
         panel.hist(own, bins=BINS, range=(0.0, 1.0), color=COLOURS[place], alpha=0.6, label=f"{len(own):,} were {kind}")
@@ -151,7 +151,7 @@ def probabilities(fit: Fit, panel: Axes, seen: Floats, predicted: Floats) -> Non
 
 
 def predicted_against_observed(fit: Fit, panel: Axes, seen: Floats, predicted: Floats) -> None:
-    """Draw fitted entries, with the line on which they would lie without any error."""
+    """Draw predicted against observed, with the line of no error."""
     _dots(panel, seen, predicted)
     low, high = min(seen.min(), predicted.min()), max(seen.max(), predicted.max())
     panel.plot([low, high], [low, high], color=COLOURS[1], linewidth=1.2)
@@ -162,7 +162,7 @@ def predicted_against_observed(fit: Fit, panel: Axes, seen: Floats, predicted: F
 
 
 def residuals_against_predicted(fit: Fit, panel: Axes, seen: Floats, predicted: Floats) -> None:
-    """Draw what is left of fitted entries, with the 90% interval of new ones."""
+    """Draw the residuals of fitted entries, with the 90% interval of new entries."""
     _dots(panel, predicted, seen - predicted)
     panel.axhline(0.0, color="0.3", linewidth=1.0)
     half = half_width(fit)
@@ -177,7 +177,7 @@ def residuals_against_predicted(fit: Fit, panel: Axes, seen: Floats, predicted: 
 
 def _dots(panel: Axes, across: Floats, up: Floats) -> None:
     faint = 0.9 if len(across) < 200 else 0.35
-    # As pixels inside a drawing of lines: thousands of dots would make it large.
+    # As pixels: thousands of dots would make a vector drawing large.
     panel.plot(across, up, "o", color=COLOURS[0], markersize=3, markeredgewidth=0, alpha=faint, rasterized=True)
 
 

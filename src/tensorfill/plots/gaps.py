@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 MOST_CELLS = 200
-"""Of modes with more indices, several share a cell."""
+"""Several indices of a mode with more than this share a cell."""
 
 ENTRIES_A_CELL = 3
-"""Sparse data is drawn in cells that hold about so many entries, where that leaves enough of them."""
+"""Sparse data is drawn in cells of about this many entries, if that leaves enough cells."""
 
 
 def missingness(
@@ -47,9 +47,9 @@ def missingness(
 ) -> list[Axes]:
     """Draw which entries are missing.
 
-    The upper panels show the share of entries that was observed over each pair of modes, of the three largest modes
-    where there are more; cells without any are grey. The lower panels show that share for each index of each mode.
-    Modes with more than 200 indices are drawn in so many cells.
+    The upper panels show the share of entries that was observed over each pair of the three largest modes; cells
+    without any are grey. The lower panels show that share for each index of each mode. Modes with more than 200 indices
+    are drawn in at most 200 cells.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def missingness(
     ax
         The axes to draw on: one for each pair, and then one for each mode; a new drawing is made if none are given.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -69,7 +69,6 @@ def missingness(
     ------
     ImportError
         If matplotlib is not installed.
-
     """
     seen, labels = _taken(observations)
     drawing_class()
@@ -147,16 +146,13 @@ def _new_panels(pairs: int, modes: int) -> tuple[Axes, ...]:
 
 
 def _taken(given: Any) -> tuple[Observations, Labels]:
-    """Return the observations and labels of what was given."""
-    from ..fit import Fit
-
+    """Return the observations and labels of any input."""
     if isinstance(given, Observations):
         return given, Labels.plain(given.ndim)
-    if isinstance(given, Fit):
+    # A fit and labelled observations have both.
+    if hasattr(given, "observations") and hasattr(given, "labels"):
         if given.observations is None:
             raise ValueError("A fit that was read from a file does not hold the data; give the observations instead.")
-        return given.observations, given.labels
-    if isinstance(given, Labelled):
         return given.observations, given.labels
     raise TypeError(
         f"observations must be Observations, with labels or without, or a fit, but a {type(given).__name__} was given; "

@@ -1,4 +1,4 @@
-"""How a fit came about: its objective and its ranks along the iterations."""
+"""The objective and the ranks along the iterations of a fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from .._support.checks import choice
 from .._support.types import Floats
-from .drawing import ABOVE, COLOURS, light_grid, logarithmic, name_of, one_panel, plain_numbers, save
+from .drawing import ABOVE, COLOURS, light_grid, logarithmic, one_panel, plain_numbers, save
+from .naming import rank_names, ranked_modes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ MOST_DOTS = 60
 """More steps than this are not marked one by one."""
 
 AGAINST = {"iteration": "iteration", "seconds": "seconds since the last run began"}
-"""What the iterations are drawn against, and how their axis is called."""
+"""What the iterations can be drawn against, with the name of the axis."""
 
 
 def convergence(
@@ -30,9 +31,10 @@ def convergence(
 ) -> Axes:
     """Draw the objective of the final run, and F_tau, the function that falls at every step.
 
-    A filled dot is a step from an extrapolated point, a hollow one a step from the last point itself; of more than 60
-    steps only the rarer kind has dots. The vertical axis
-    is logarithmic where the values vary much. What is not finite is left out.
+    A filled dot is a step from an extrapolated point, a hollow one a step from the last point itself. With more than 60
+    steps only the rarer kind has dots. The vertical axis is logarithmic if the values vary by more than a factor of
+    ten. Values that are not finite are left out. A run without extrapolated steps has no dots, and a method whose
+    objective itself falls at every step has one line.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ def convergence(
     against
         ``"iteration"`` or ``"seconds"``.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -61,18 +63,21 @@ def convergence(
     across = history[against]
     lines = {name: _finite(history[column]) for name, column in (("objective", "objective"), ("F_tau", "f_tau"))}
     lines = {name: values for name, values in lines.items() if not np.isnan(values).all()}
-    # F_tau is all but the objective near the end: the thick line behind shows where the thin one covers it.
+    if len(lines) == 2 and np.array_equal(lines["objective"], lines["F_tau"], equal_nan=True):
+        # A method whose objective itself falls at every step has no other function to draw.
+        del lines["F_tau"]
+    # F_tau almost equals the objective near the end: the thick line behind shows where the thin one covers it.
     for name, values in lines.items():
         first = name == "objective"
         panel.plot(
             across,
             values,
             color=COLOURS[0 if first else 1],
-            linewidth=3.5 if first else 1.3,
-            alpha=0.45 if first else 1.0,
+            linewidth=3.5 if first and len(lines) == 2 else 1.5,
+            alpha=0.45 if first and len(lines) == 2 else 1.0,
             label="objective" if first else "$F_\\tau$ (falls at every step)",
         )
-    if lines:
+    if lines and history["momentum"].any():
         _mark_steps(panel, across, list(lines.values())[-1], history["momentum"])
     if logarithmic(np.concatenate([*lines.values(), np.zeros(0)])):
         panel.set_yscale("log")
@@ -90,19 +95,19 @@ def convergence(
 def ranks(
     fit: Fit, ax: Axes | None = None, *, against: str = "iteration", file: str | PathLike[str] | None = None
 ) -> Axes:
-    """Draw the rank of each regularised mode along the iterations of the final run.
+    """Draw the ranks along the iterations of the final run: one for each regularised mode, or that of a CP model.
 
     Parameters
     ----------
     fit
-        The fit. Of one that is a smooth field besides, these are the ranks of its part of low rank, and all 0 where
-        the field is all there is; the title says so.
+        The fit. If a smooth field is part of the answer, these are the ranks of the low-rank part. If all are 0, the
+        drawing says so.
     ax
         The axes to draw on; a new drawing is made if none are given.
     against
         ``"iteration"`` or ``"seconds"``.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -120,12 +125,12 @@ def ranks(
 
     across = fit.history[against]
     table = np.array([record.ranks for record in fit.history], dtype=np.float64).reshape(len(across), -1)
-    modes = regularised(fit, table.shape[1])
+    names = rank_names(fit.labels, ranked_modes(fit), table.shape[1])
     for place, column in enumerate(table.T):
         # Modes often have the same rank: the later ones are thinner, so that the earlier ones show behind them.
         width = 1.4 + 1.8 * (table.shape[1] - 1 - place)
         panel.step(across, column, where="post", color=COLOURS[place % len(COLOURS)], linewidth=width)
-        panel.lines[-1].set(label=modes[place], solid_capstyle="butt")
+        panel.lines[-1].set(label=names[place], solid_capstyle="butt")
     panel.set_ylabel("rank")
     panel.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
     panel.set_ylim(0, 1.1 * table.max(initial=0) + 0.5)
@@ -139,23 +144,15 @@ def ranks(
     return panel
 
 
-def regularised(fit: Fit, count: int) -> list[str]:
-    """Return the names of the modes that ranks belong to, as many as there are ranks."""
-    modes = fit.settings.get("modes") or range(count)
-    if len(modes) != count:
-        return [f"rank {place}" for place in range(count)]
-    return [name_of(fit.labels, mode) for mode in modes]
-
-
 def _mark_steps(panel: Axes, across: NDArray[Any], values: Floats, extrapolated: NDArray[np.bool_]) -> None:
-    """Draw a dot for each step, filled where it began at an extrapolated point; of many only the rarer kind."""
+    """Draw a dot for each step, filled if it began at an extrapolated point; of many only the rarer kind."""
     steps = np.arange(len(across)) > 0
     many, rarer = len(across) > MOST_DOTS, 2 * int(extrapolated[steps].sum()) < int(steps.sum())
     for kind, name, filling in (
         (True, "extrapolated step", COLOURS[1]),
         (False, "plain step", "white"),
     ):
-        # The first record is where the run began, and no step.
+        # The first record is the starting point, not a step.
         chosen = steps & (extrapolated == kind)
         if chosen.any() and not (many and kind != rarer):
             (dots,) = panel.plot(across[chosen], values[chosen], "o", color=COLOURS[1], label=name, zorder=3)
@@ -174,5 +171,5 @@ def _number_iterations(panel: Axes, across: NDArray[Any], against: str) -> None:
 
 
 def _finite(values: NDArray[Any]) -> Floats:
-    """Return values with NaN, which is not drawn, for those that are not finite."""
+    """Return values with NaN, which is not drawn, in place of those that are not finite."""
     return np.where(np.isfinite(values.astype(np.float64)), values, math.nan)

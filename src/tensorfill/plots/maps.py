@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STEEPEST = 85.0
-"""Degrees beyond which a degree of longitude is no longer made shorter."""
+"""The latitude, in degrees, beyond which a degree of longitude is no longer made shorter."""
 
 FLATTEST = 0.15
-"""Places in a line from east to west still get a map of this height, as a share of its width."""
+"""The least height of a map as a share of its width, for places in a line from east to west."""
 
 
 def stations(
@@ -33,8 +33,8 @@ def stations(
 ) -> Axes:
     """Draw places as points on a map, coloured by their values.
 
-    A kilometre is as long to the north as to the east, at the middle latitude. Places on both sides of the date line
-    are drawn next to each other. Nothing is drawn but the points: no coasts and no borders are fetched.
+    At the middle latitude a kilometre has the same length to the north and to the east. Places on both sides of the
+    date line are drawn next to each other. Only the points are drawn: no coasts and no borders are fetched.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def stations(
     values
         One value for each place; NaN is drawn hollow. Without values all points have one colour.
     label
-        What the values are, for the colour bar.
+        The name of the values, for the colour bar.
     ax
         The axes to draw on; a new drawing is made if none are given.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def _written(degrees: float, positive: str, negative: str) -> str:
 
 
 def _unbroken(longitude: Floats) -> Floats:
-    """Return longitudes from where the widest gap between neighbours ends, so that the places lie together."""
+    """Return longitudes counted from the end of the widest gap between neighbours, so that the places lie together."""
     turned = longitude % 360.0
     ordered = np.sort(turned)
     gaps = np.diff(ordered, append=ordered[0] + 360.0)

@@ -1,4 +1,4 @@
-"""Pictures next to each other."""
+"""Pictures side by side."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LETTERS_A_LINE = 36
 
 
 def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | None = None) -> list[Axes]:
-    """Draw pictures next to each other, each under its title.
+    """Draw pictures side by side, each under its title.
 
     Values are shown from 0 (black) to 1 (full light) and clipped to that range. A missing entry (NaN) is shown in
-    mid-grey, and the title says so; in a colour picture that holds for each colour of a pixel by itself.
+    mid-grey, and the title says so. In a colour picture this applies to each colour of a pixel by itself.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | 
         Title to picture: an array of shape (rows, columns) in grey, or (rows, columns, 3) in colour. All have the
         same rows and columns.
     path
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | 
     figure_class = drawing_class()
     titles = [_title(title, values) for title, values in checked.items()]
     rows, columns = sizes.pop()
-    # Very flat and very tall pictures still get a drawing of a usable size.
+    # Very flat and very tall pictures get a drawing of a usable size too.
     height = min(max(PANEL_INCHES * rows / columns, SMALLEST_INCHES), 2 * PANEL_INCHES)
     heading = LINE_INCHES * (1 + max(title.count("\n") for title in titles)) + GAP_INCHES
     width = GAP_INCHES + len(titles) * (PANEL_INCHES + GAP_INCHES)
@@ -79,7 +79,7 @@ def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | 
 
 
 def _title(title: str, values: Floats) -> str:
-    """Return the title in lines that fit above a picture, with a word on what is missing."""
+    """Return the title in lines that fit above a picture, with a note if entries are missing."""
     lines = textwrap.wrap(title, LETTERS_A_LINE)
     if np.isnan(values).any():
         lines.append("(missing shown grey)")

@@ -1,45 +1,67 @@
-"""What a search for the regularisation tried."""
+"""The trials of a search for settings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._support.types import Floats
-from .drawing import COLOURS, MARKERS, OUTSIDE, drawing_class, plain_numbers, save
+from ..labels import Labels
+from .drawing import COLOURS, MARKERS, OUTSIDE, drawing_class, given_panels, plain_numbers, save, words
+from .naming import method_name, rank_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..selection import Path, PathPoint
+    from ..methods.search import Path, PathPoint
+
+FALLING = ("cut", "lam")
+"""Settings that a search lowers; they are drawn on a logarithmic axis, falling from left to right."""
+
+AXIS_NAMES = {"cut": "cut: the singular value threshold", "lam": "lambda"}
+"""Names of the horizontal axis for settings whose own names are short."""
+
+TRIAL = "trial"
+"""The horizontal axis of trials without a setting that all of them vary: their number."""
 
 
-def path(path: Path, ax: Sequence[Axes] | None = None, *, file: str | PathLike[str] | None = None) -> list[Axes]:
-    """Draw what a search for the regularisation tried: the errors above, and below them the ranks.
+def path(
+    path: Path,
+    ax: Sequence[Axes] | None = None,
+    *,
+    labels: Labels | None = None,
+    file: str | PathLike[str] | None = None,
+) -> list[Axes]:
+    """Draw the trials of a search: the errors above, and the ranks below.
 
-    The cut, the singular value below which everything is dropped, falls from left to right, as in the search. Each
-    q = theta / cut has its colour, and a line of its own for each way to share lambda among the modes: solid for the
-    error on held-out entries, dashed for that on the entries that were fitted. The point with the least held-out error
-    is marked by a star. The lower panel shows the rank of each mode along the line of that point. An error that is
-    zero or not finite has no place on these axes and is left out, and the title says so.
+    The horizontal axis is the first setting that the search varied. For NORT it is the cut, the singular value
+    threshold, which falls from left to right as in the search; a rank grows. What else differs between trials, such as
+    q = theta / cut or the regularised modes, has a line of its own: solid for the error on held-out entries, dashed for
+    that on the fitted entries. A star marks the lowest held-out error. The lower panel shows the ranks along the line
+    of the star or, if the horizontal axis is the rank, the seconds of each trial. If several methods were tried, each
+    has its own two panels. An error that is zero or not finite is left out, and the title says so.
 
     Parameters
     ----------
     path
-        The regularisations that were tried, as `Fit.path` holds them.
+        The trials, as in `Fit.path`.
     ax
-        The two axes to draw on, for the errors and for the ranks; a new drawing is made if none are given.
+        The axes to draw on, two for each method: for the errors and for the ranks. A new drawing is made if none are
+        given.
+    labels
+        The names of the modes, as in `Fit.labels`; without them modes are numbered.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
     list of matplotlib.axes.Axes
-        That of the errors and that of the ranks; ``axes[0].figure`` is the whole drawing.
+        That of the errors and that of the ranks, for each method in turn; ``axes[0].figure`` is the whole drawing.
 
     Raises
     ------
@@ -48,121 +70,240 @@ def path(path: Path, ax: Sequence[Axes] | None = None, *, file: str | PathLike[s
     """
     points = () if path is None else tuple(path)
     if not points:
-        raise ValueError(
-            "path must hold at least one point, but it has none; a fit with lam='auto' has a path to draw."
-        )
-    upper, lower = _two_panels() if ax is None else _given_panels(ax)
-    lines = _lines(points)
+        raise ValueError("path must hold at least one trial, but it has none; a fit with chosen settings has a path.")
+    methods = by_method(points)
+    count = 2 * len(methods)
+    panels = _new_panels(len(methods)) if ax is None else given_panels(ax, count, "two for each method, errors first")
+    best = _best(points)
+    for place, (name, own) in enumerate(methods.items()):
+        trials = Trials.of(own, labels)
+        heading = "Error along the path" if len(methods) == 1 else f"{name} (best)" if trials.best is best else name
+        _draw(trials, panels[2 * place], panels[2 * place + 1], heading)
+        # New panels share their vertical axis, so the errors of all methods decide its ticks.
+        plain_numbers(panels[2 * place].yaxis, _shown([error for each in points for error in _errors(each)]))
+    save(panels[0], file)
+    return list(panels)
+
+
+def by_method(points: Iterable[PathPoint]) -> dict[str, list[PathPoint]]:
+    """Return the trials of each method, by its name in words."""
+    found: dict[str, list[PathPoint]] = {}
+    for point in points:
+        found.setdefault(method_name(point.method), []).append(point)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The trials of one method, as they are drawn.
+
+    Parameters
+    ----------
+    setting
+        What the horizontal axis shows.
+    lines
+        The trials of each line, from left to right, by the name of the line.
+    across
+        The place of each trial on the horizontal axis, by its identity.
+    best
+        The trial with the lowest held-out error.
+    labels
+        The names of the modes, if they are known.
+    """
+
+    setting: str
+    lines: Mapping[str, Sequence[PathPoint]]
+    across: Mapping[int, float]
+    best: PathPoint
+    labels: Labels | None
+
+    @classmethod
+    def of(cls, points: Sequence[PathPoint], labels: Labels | None) -> Trials:
+        """Return the trials of one method, in lines."""
+        setting = next((name for point in points for name in point.tried), TRIAL)
+        if not all(setting in point.tried for point in points):
+            setting = TRIAL
+        across = {id(point): float(point.tried.get(setting, number)) for number, point in enumerate(points, 1)}
+        sign = -1 if setting in FALLING else 1
+        lines = {
+            name: sorted(line, key=lambda point: sign * across[id(point)])
+            for name, line in _lines(points, setting, labels).items()
+        }
+        return cls(setting, lines, across, _best(points), labels)
+
+    @property
+    def is_falling(self) -> bool:
+        """Whether the horizontal axis falls from left to right, on a logarithmic scale."""
+        return self.setting in FALLING
+
+    @property
+    def best_line(self) -> str:
+        """The name of the line that has the best trial."""
+        return next(name for name, line in self.lines.items() if any(point is self.best for point in line))
+
+    def places(self, line: Sequence[PathPoint]) -> list[float]:
+        """Return the place of each trial of a line on the horizontal axis."""
+        return [self.across[id(point)] for point in line]
+
+
+def _best(points: Sequence[PathPoint]) -> PathPoint:
     known = [point for point in points if not math.isnan(point.held_out)] or points
-    best = min(known, key=lambda point: point.held_out)
-    chosen = next(name for name, line in lines.items() if best in line)
-    _draw_errors(upper, lines, best)
-    _draw_ranks(lower, lines[chosen], chosen)
+    return min(known, key=lambda point: point.held_out)
+
+
+def _lines(points: Sequence[PathPoint], setting: str, labels: Labels | None) -> dict[str, list[PathPoint]]:
+    """Return the trials of each line under a name that says what distinguishes it from the other lines."""
+    widest = len({mode for point in points for mode in point.modes})
+    described = [_described(point, setting, widest, labels) for point in points]
+    # What all trials have in common is left out, except q, which says what penalty it is.
+    said = [
+        name
+        for name in dict.fromkeys(name for own in described for name in own)
+        if name == "q" or len({own.get(name) for own in described}) > 1
+    ]
+    lines: dict[str, list[PathPoint]] = {}
+    for point, own in zip(points, described, strict=True):
+        name = ", ".join(own[each] for each in said if own.get(each))
+        lines.setdefault(name, []).append(point)
+    return lines
+
+
+def _described(point: PathPoint, setting: str, widest: int, labels: Labels | None) -> dict[str, str]:
+    """Return what a trial has in common with its line, in words by name.
+
+    Modes are said if there are fewer of them than `widest`: some were left out.
+    """
+    said = {name: f"{name} = {value:.3g}" for name, value in point.tried.items() if name != setting}
+    if point.penalty is not None:
+        said["penalty"] = type(point.penalty).__name__
+    said["modes"] = _modes(point.modes, labels) if 0 < len(point.modes) < widest else ""
+    said["weights"] = _weights(point.lam)
+    said["centred"] = "centred" if point.centred else ""
+    said["mu"] = f"graphs {point.mu:.3g}" if point.mu else ""
+    return said
+
+
+def _modes(modes: Sequence[int], labels: Labels | None) -> str:
+    called = [mode if labels is None else labels.called(mode) for mode in modes]
+    names = [words(name) if isinstance(name, str) else str(name) for name in called]
+    return f"{'mode' if len(names) == 1 else 'modes'} {', '.join(names)}"
+
+
+def _weights(lam: Sequence[float]) -> str:
+    """Return how lambda is shared among the modes, if unequally."""
+    total = sum(lam)
+    if not total or not math.isfinite(total) or np.allclose(lam, lam[0], rtol=1e-6):
+        return ""
+    return "weights " + " : ".join(f"{each / total:.2g}" for each in lam)
+
+
+def _new_panels(methods: int) -> tuple[Axes, ...]:
+    """Return the axes of a new drawing: for each method a high one, and a low one with the same horizontal axis."""
+    figure = drawing_class()(figsize=(8.0 if methods == 1 else 6.4 * methods, 6.0), layout="constrained")
+    grid = figure.subplots(2, methods, sharex="col", squeeze=False, height_ratios=(2, 1))
+    for upper in grid[0, 1:]:
+        # Errors of several methods are compared across panels.
+        upper.sharey(grid[0, 0])
+    return tuple(grid.T.ravel())
+
+
+def _draw(trials: Trials, upper: Axes, lower: Axes, heading: str) -> None:
+    """Draw the trials of one method."""
+    _draw_errors(upper, trials, heading)
+    if trials.setting == "rank":
+        _draw_seconds(lower, trials)
+    else:
+        _draw_ranks(lower, trials)
+    lower.set_xlabel(AXIS_NAMES.get(trials.setting, trials.setting))
     for panel in (upper, lower):
-        panel.set_xscale("log")
-        panel.set_xlim(*_from_left_to_right(points))
-        plain_numbers(panel.xaxis)
-        if best.held_out < math.inf:
-            panel.axvline(best.cut, color="0.6", linewidth=0.8, zorder=0)
+        _set_horizontal_axis(panel, trials)
+        if trials.best.held_out < math.inf:
+            panel.axvline(trials.across[id(trials.best)], color="0.6", linewidth=0.8, zorder=0)
         panel.grid(True, color="0.92", linewidth=0.6)
         panel.set_axisbelow(True)
-    save(upper, file)
-    return [upper, lower]
 
 
-def _two_panels() -> tuple[Axes, Axes]:
-    """Return the axes of a new drawing: a high one, and a low one that shares its horizontal axis."""
-    figure = drawing_class()(figsize=(8.0, 6.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    return upper, lower
+def _set_horizontal_axis(panel: Axes, trials: Trials) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    places = np.array(list(trials.across.values()))
+    if trials.is_falling:
+        positive = places[(places > 0) & np.isfinite(places)] if places.max(initial=0) > 0 else np.ones(1)
+        room = max((positive.max() / positive.min()) ** 0.05, 1.2)
+        panel.set_xscale("log")
+        panel.set_xlim(positive.max() * room, positive.min() / room)
+        plain_numbers(panel.xaxis)
+        return
+    room = max(0.05 * float(np.ptp(places)), 0.5)
+    panel.set_xlim(places.min() - room, places.max() + room)
+    if not (places % 1).any():
+        panel.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
 
 
-def _given_panels(ax: Sequence[Axes]) -> tuple[Axes, Axes]:
-    panels = tuple(np.ravel(np.asarray(ax, dtype=object)))
-    if len(panels) != 2:
-        raise ValueError(
-            f"ax must be two axes, for the errors and for the ranks, but {len(panels)} was given; "
-            "figure.subplots(2, 1, sharex=True) makes two."
-        )
-    upper, lower = panels
-    return upper, lower
-
-
-def _lines(points: Sequence[PathPoint]) -> dict[str, list[PathPoint]]:
-    """Return the points of each line, from the largest cut down, under words that tell the lines apart."""
-    described = [_described(point) for point in points]
-    # What all points have in common is not said, but for q.
-    told = [place for place, words in enumerate(zip(*described, strict=True)) if place == 0 or len(set(words)) > 1]
-    lines: dict[str, list[PathPoint]] = {}
-    for point, words in zip(points, described, strict=True):
-        lines.setdefault(", ".join(words[place] for place in told if words[place]), []).append(point)
-    return {name: sorted(line, key=lambda point: -point.cut) for name, line in lines.items()}
-
-
-def _described(point: PathPoint) -> tuple[str, str, str, str]:
-    """Return what a point has in common with its line: q, modes, unequal shares of lambda, and what was taken off."""
-    shares = getattr(point, "shares", None)
-    with np.errstate(invalid="ignore"):
-        parts = np.atleast_1d(np.asarray(point.lam if shares is None else shares, dtype=np.float64))
-        parts = parts / (parts.sum() or 1.0)
-    equal = np.allclose(parts, parts[0], rtol=1e-6, equal_nan=True)
-    return (
-        f"q = {point.q:.3g}",
-        "modes " + ", ".join(map(str, point.modes)),
-        "" if equal else "shares " + " : ".join(f"{part:.2g}" for part in parts),
-        "centred" if getattr(point, "centred", False) else "",
-    )
-
-
-def _from_left_to_right(points: Sequence[PathPoint]) -> tuple[float, float]:
-    """Return the largest and the smallest cut, with some room on either side."""
-    cuts = [point.cut for point in points if 0 < point.cut < math.inf] or [1.0]
-    room = max((max(cuts) / min(cuts)) ** 0.05, 1.2)
-    return max(cuts) * room, min(cuts) / room
-
-
-def _draw_errors(panel: Axes, lines: Mapping[str, Sequence[PathPoint]], best: PathPoint) -> None:
+def _draw_errors(panel: Axes, trials: Trials, heading: str) -> None:
     hidden = 0
-    every_q = list(dict.fromkeys(line[0].q for line in lines.values()))
-    for number, (name, line) in enumerate(lines.items()):
-        cuts = [point.cut for point in line]
-        colour, marker = COLOURS[every_q.index(line[0].q) % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        held_out, training = (_shown([getattr(point, part) for point in line]) for part in ("held_out", "training"))
+    colours = _colours(trials)
+    for number, (name, line) in enumerate(trials.lines.items()):
+        style: dict[str, Any] = {"color": colours[name], "marker": MARKERS[number % len(MARKERS)]}
+        held_out, training = (_shown(errors) for errors in zip(*map(_errors, line), strict=True))
         hidden += int(np.isnan(held_out).sum() + np.isnan(training).sum())
-        panel.plot(cuts, held_out, color=colour, marker=marker, markersize=5, linewidth=1.6, label=name)
-        panel.plot(cuts, training, color=colour, linestyle="--", marker=marker, markersize=3, linewidth=1.0)
+        panel.plot(trials.places(line), held_out, markersize=5, linewidth=1.6, label=name or None, **style)
+        panel.plot(trials.places(line), training, linestyle="--", markersize=3, linewidth=1.0, **style)
+    best = trials.best
     if 0 < best.held_out < math.inf:
-        (star,) = panel.plot([best.cut], [best.held_out], "*", color="#F0E442", label="least held-out error")
-        star.set(markersize=15, markeredgecolor="black", zorder=4)
-    panel.plot([], [], color="0.3", label="held-out entries")
-    panel.plot([], [], color="0.3", linestyle="--", label="fitted entries")
+        (star,) = panel.plot([trials.across[id(best)]], [best.held_out], "*", label="lowest held-out error")
+        star.set(color="#F0E442", markersize=15, markeredgecolor="black", zorder=4)
+    key = "0.3" if len(colours) > 1 else next(iter(colours.values()))
+    panel.plot([], [], color=key, label="held-out entries")
+    panel.plot([], [], color=key, linestyle="--", label="fitted entries")
     panel.set_yscale("log")
-    plain_numbers(panel.yaxis)
     panel.set_ylabel("error")
-    panel.set_title("Error along the path" + (f" ({hidden} that are zero or not finite left out)" if hidden else ""))
+    panel.set_title(heading + (f" ({hidden} that are zero or not finite left out)" if hidden else ""))
     panel.legend(**OUTSIDE)
 
 
-def _draw_ranks(panel: Axes, line: Sequence[PathPoint], name: str) -> None:
+def _colours(trials: Trials) -> dict[str, str]:
+    """Return the colour of each line; lines with the same q share theirs."""
+    kinds = {name: line[0].tried.get("q", name) for name, line in trials.lines.items()}
+    order = list(dict.fromkeys(kinds.values()))
+    return {name: COLOURS[order.index(kind) % len(COLOURS)] for name, kind in kinds.items()}
+
+
+def _draw_ranks(panel: Axes, trials: Trials) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    modes = sorted({mode for point in line for mode in point.modes})
-    cuts = [point.cut for point in line]
-    for place, mode in enumerate(modes):
-        ranks = [dict(zip(point.modes, point.ranks, strict=True)).get(mode, math.nan) for point in line]
+    line = trials.lines[trials.best_line]
+    places = trials.places(line)
+    # A line may have trials with other modes, if these are all that differs.
+    names = [rank_names(trials.labels, point.modes, len(point.ranks)) for point in line]
+    every = list(dict.fromkeys(name for own in names for name in own))
+    for number, name in enumerate(every):
+        pairs = zip(names, line, strict=True)
+        ranks = [dict(zip(own, point.ranks, strict=True)).get(name, math.nan) for own, point in pairs]
         # Modes often have the same rank: the later ones are thinner, so that the earlier ones show behind them.
-        width = 1.5 + 1.8 * (len(modes) - 1 - place)
-        colour = COLOURS[(-2 - place) % len(COLOURS)]
-        panel.step(cuts, ranks, where="post", color=colour, linewidth=width, label=f"mode {mode}")
-        panel.plot(
-            cuts, ranks, linestyle="none", marker=MARKERS[place % len(MARKERS)], color=colour, markersize=width + 3
-        )
+        width = 1.5 + 1.8 * (len(every) - 1 - number)
+        colour, marker = COLOURS[(-2 - number) % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        panel.step(places, ranks, where="post", linewidth=width, label=name, color=colour)
+        panel.plot(places, ranks, linestyle="none", marker=marker, markersize=width + 3, color=colour)
     panel.set_ylabel("rank")
     panel.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
     panel.set_ylim(0, 1.1 * max(max(point.ranks, default=0) for point in line) + 0.5)
-    panel.set_xlabel("cut: the singular value below which everything is dropped")
-    legend = panel.legend(title=f"ranks at {name}", **OUTSIDE)
-    legend.set_alignment("left")
+    if every:
+        title = f"ranks at {trials.best_line}" if trials.best_line else "ranks"
+        panel.legend(title=title, **OUTSIDE).set_alignment("left")
+
+
+def _draw_seconds(panel: Axes, trials: Trials) -> None:
+    colours = _colours(trials)
+    for number, (name, line) in enumerate(trials.lines.items()):
+        seconds = [point.seconds for point in line]
+        panel.plot(trials.places(line), seconds, color=colours[name], marker=MARKERS[number % len(MARKERS)])
+    panel.set_ylabel("seconds")
+    panel.set_ylim(bottom=0)
+
+
+def _errors(point: PathPoint) -> tuple[float, float]:
+    return point.held_out, point.training
 
 
 def _shown(errors: Sequence[float]) -> Floats:

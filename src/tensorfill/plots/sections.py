@@ -1,4 +1,4 @@
-"""Slices of a tensor: the original, what was observed of it, and what was filled in."""
+"""Slices of a tensor: the original, the observed entries, and the filled slice."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .views import (
     checked_mode,
     checked_original,
     colour_mode,
+    first_shown,
     full_light,
     make_view,
     seen_values,
     slice_title,
-    telling_index,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 ENDS = 0.5, 99.5
-"""Percentiles of the observed values at the ends of the colours; a single large value would leave all else dark."""
+"""Percentiles of the observed values at the ends of the colours; one large value would leave all others dark."""
 
 PANEL_INCHES = 3.6
 TALLEST, FLATTEST = 1.4, 0.45
@@ -48,31 +48,31 @@ def slices(
     ax: Sequence[Axes] | None = None,
     file: str | PathLike[str] | None = None,
 ) -> list[Axes]:
-    """Draw a slice: the original if it is given, what was observed, and the slice with its holes filled, side by side.
+    """Draw a slice, side by side: the original if it is given, the observed entries, and the filled slice.
 
-    Pictures are drawn in colour, with a missing colour of a pixel in mid-grey. All else is drawn by one colour map for
-    all panels, with a colour bar, and what is missing in light grey. Of a slice with more than 400 rows or columns so
-    many are drawn: the most observed of very sparse data, else evenly spread ones. A fit that was read from a file does
-    not hold the data: of it the model's values are drawn.
+    Pictures are drawn in colour, with a missing colour of a pixel in mid-grey. Other slices share one colour map and a
+    colour bar, and missing entries are light grey. At most 400 rows and 400 columns are drawn: the most observed ones
+    of very sparse data, else evenly spread ones. A fit that was read from a file does not hold the data; its slices
+    show the values of the model.
 
     Parameters
     ----------
     fit
         The fit.
     mode
-        The mode of the slice, by name or number; by default the smallest, and none for a matrix or a picture.
+        The mode to slice, by name or number; by default the smallest, and none for a matrix or a picture.
     index
-        Its index in that mode: a whole number from 0, or else a label; by default the middle one, and of very
-        sparse data the one with the most entries.
+        The index in that mode: a whole number from 0, or a label. By default it is the middle one, or for very sparse
+        data the one with the most entries.
     original
-        The whole tensor as it truly is, where it is known, as an array of the fit's shape.
+        The true tensor, if it is known, as an array of the shape of the fit.
     at
-        For tensors of order four and more, the indices of modes beyond those that are drawn, by mode; by default those
+        For tensors of order four and more, the index of each mode that is neither sliced nor drawn; by default the one
         with the most entries.
     ax
         The axes to draw on, one for each panel; a new drawing is made if none are given.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -89,14 +89,14 @@ def slices(
     truth = checked_original(original, shape)
     colour = colour_mode(fit)
     along = _default_mode(shape, colour) if mode is None else checked_mode(labels, shape, mode)
-    # Of a picture's own rows, columns and colours there are slices too, by the colour map.
+    # Slices by the rows, columns or colours of a picture are drawn with the colour map.
     shown_in_colour = colour if along is None or (len(shape) > 3 and along != colour) else None
     numbered = {checked_mode(labels, shape, name): own for name, own in (at or {}).items()}
     numbered = {mode: checked_index(labels, shape, mode, own) for mode, own in numbered.items()}
     view = make_view(labels, shape, fit.observations, along, colour=shown_in_colour, at=numbered)
     place = None
     if along is not None and index is None:
-        place = telling_index(fit.observations, view, np.arange(shape[along]))
+        place = first_shown(fit.observations, view, np.arange(shape[along]))
     elif along is not None:
         place = checked_index(labels, shape, along, index)
     parts = blocks(fit, view, place, truth)
@@ -115,7 +115,7 @@ def slices(
 
 
 def colour_range(fit: Fit, parts: Mapping[str, Floats]) -> tuple[float, float]:
-    """Return the values at the two ends of the colours: nearly those of the data, or of what is drawn without it."""
+    """Return the values at the two ends of the colours: nearly the range of the data, or of `parts` without data."""
     if fit.observations is None:
         values = np.concatenate([np.ravel(part) for part in parts.values()])
     else:

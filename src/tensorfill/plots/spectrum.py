@@ -1,7 +1,8 @@
-"""The singular values that an answer consists of."""
+"""The singular values of an answer."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[str] | None = None) -> Axes:
-    """Draw the singular values of the component of each regularised mode, from the largest down.
+    """Draw the singular values of an answer, from the largest down: a line for each mode.
+
+    For NORT and SoftImpute these are the singular values of the components, one for each regularised mode. For a Tucker
+    or CP model they are those of each unfolding.
 
     Parameters
     ----------
@@ -28,7 +32,7 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
     ax
         The axes to draw on; a new drawing is made if none are given.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves what stood there as it was.
+        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
 
     Returns
     -------
@@ -43,8 +47,8 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
     found = spectra(fit.model)
     if not found:
         raise ValueError(
-            f"singular_values needs a model of low rank, but this one is {fit.model!r}, which has no components; "
-            "fit with smooth=None for one that has."
+            f"singular_values needs a model of low rank, but the model of this fit is {fit.model!r}; "
+            "fit with smooth=None, which adds no smooth field."
         )
     panel = one_panel(ax)
     from matplotlib.ticker import MaxNLocator
@@ -77,19 +81,22 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
 
 
 def spectra(model: Model) -> list[tuple[int, Floats]]:
-    """Return modes with the singular values of their parts of a model; none for one that has no such parts."""
+    """Return modes with their singular values; none for a model that is stored entry by entry."""
     from ..models import Centred, FoldedLowRank, Tucker
+    from ..models.cp import CPModel
 
     if isinstance(model, Centred):
         return spectra(model.model)
     if isinstance(model, FoldedLowRank):
         return [(part.mode, np.asarray(part.s, dtype=np.float64)) for part in model.components]
     if isinstance(model, Tucker):
-        return list(enumerate(_of_core(model.core, model.factors)))
+        return list(enumerate(_of_tucker(model.core, model.factors)))
+    if isinstance(model, CPModel):
+        return list(enumerate(_of_cp(model.weights, model.factors)))
     return []
 
 
-def _of_core(core: Floats, factors: Sequence[Floats]) -> list[Floats]:
+def _of_tucker(core: Floats, factors: Sequence[Floats]) -> list[Floats]:
     """Return the singular values of each unfolding of a Tucker model: those of its core between orthonormal factors."""
     for mode, factor in enumerate(factors):
         triangle = np.linalg.qr(np.asarray(factor, dtype=np.float64), mode="r")
@@ -98,3 +105,19 @@ def _of_core(core: Floats, factors: Sequence[Floats]) -> list[Floats]:
         np.linalg.svd(np.moveaxis(core, mode, 0).reshape(core.shape[mode], -1), compute_uv=False)
         for mode in range(core.ndim)
     ]
+
+
+def _of_cp(weights: Floats, factors: Sequence[Floats]) -> list[Floats]:
+    """Return the singular values of each unfolding of a CP model.
+
+    An unfolding is A diag(w) K^T, where K^T K is the elementwise product of the Gram matrices of the other factors. So
+    its squared singular values are the eigenvalues of B K^T K B^T with B the triangle of A diag(w).
+    """
+    grams = [np.asarray(factor, dtype=np.float64).T @ factor for factor in factors]
+    found = []
+    for mode, factor in enumerate(factors):
+        others: Floats = math.prod(gram for place, gram in enumerate(grams) if place != mode)  # type: ignore[assignment]
+        triangle: Floats = np.linalg.qr(np.asarray(factor, dtype=np.float64) * weights, mode="r")  # type: ignore[assignment]
+        squares = np.linalg.eigvalsh(triangle @ others @ triangle.T)[::-1]
+        found.append(np.sqrt(np.maximum(squares, 0.0)))
+    return found

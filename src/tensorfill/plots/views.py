@@ -1,4 +1,4 @@
-"""Which part of a tensor a drawing shows, and the entries of that part; nothing of the tensor's size is made."""
+"""Which part of a tensor a drawing shows, and the entries of that part; the tensor itself is never made dense."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._support.checks import mode_number, whole_number
 from .._support.types import Floats, Integers
 from ..labels import Labels
+from ..losses import Logistic
 from ..observations import Observations
 from .drawing import label_of, name_of, words
 
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 COLOUR_NAMES = ("colour", "color", "rgb", "channel", "channels")
-"""A mode of three or four indices that goes by one of these names holds the colours of pictures."""
+"""A mode of three or four indices with one of these names holds the colours of pictures."""
 
 SMALLEST_PICTURE = 16
-"""Without names, arrays with fewer rows or columns than this are not taken for pictures."""
+"""Arrays without names and with fewer rows or columns than this are not taken for pictures."""
 
 SPARSE = 0.05
-"""Where less than this share was observed the indices with the most entries are drawn, else evenly spread ones."""
+"""If less than this share was observed, the indices with the most entries are drawn, else evenly spread ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +37,15 @@ class View:
     Parameters
     ----------
     along
-        The mode that slices are taken of; None where there is one slice, which is all.
+        The mode that is sliced; None if the whole tensor is one slice.
     rows, columns
         The modes drawn down and across.
     colour
         The mode whose indices are red, green and blue, if any.
     fixed
-        The index of every mode beyond these.
+        The index of every other mode.
     row_indices, column_indices
-        The indices that are drawn, from small to large.
+        The indices that are drawn, in increasing order.
     """
 
     along: int | None
@@ -56,7 +57,7 @@ class View:
     column_indices: Integers
 
     def indices(self, ndim: int, index: int | None) -> list[Integers]:
-        """Return the indices of each mode that the slice with this index has."""
+        """Return the indices of each mode in the slice with this index."""
         taken = {mode: np.array([place]) for mode, place in self.fixed.items()}
         taken |= {self.rows: self.row_indices, self.columns: self.column_indices}
         if self.colour is not None:
@@ -83,26 +84,26 @@ def make_view(
     at: Mapping[int, int] | None = None,
     most: int = 400,
 ) -> View:
-    """Return what is drawn of the slices of a mode: its two largest other modes, at most so many indices of each.
+    """Return the view of the slices of a mode: the two largest other modes, with at most `most` indices of each.
 
     Parameters
     ----------
     labels, shape, observations
         Of the tensor.
     along
-        The mode that slices are taken of, or None.
+        The mode that is sliced, or None.
     colour
         The mode of colours, if slices are pictures.
     at
-        The index of modes that are neither drawn nor those of the slices; by default the one with the most entries.
+        The index of modes that are neither drawn nor sliced; by default the one with the most entries.
     most
-        Rows and columns that are drawn; beyond it the most observed indices, or evenly spread ones.
+        The most rows and columns that are drawn: of more, the most observed indices, or evenly spread ones.
     """
     rest = [mode for mode in range(len(shape)) if mode not in (along, colour)]
     if len(rest) < 2:
         raise ValueError(
-            f"a slice must have two modes to draw, but along {name_of(labels, along or 0)} a tensor of shape {shape} "
-            "has fewer; choose another mode, or none for a matrix."
+            f"A slice must have two modes to draw, but a slice of {name_of(labels, along or 0)} of a tensor of shape "
+            f"{shape} has fewer; choose another mode, or none for a matrix."
         )
     rows, columns = sorted(sorted(rest, key=lambda mode: -shape[mode])[:2])
     beyond = [mode for mode in rest if mode not in (rows, columns)]
@@ -110,7 +111,7 @@ def make_view(
     unknown = [mode for mode in wanted if mode not in beyond]
     if unknown:
         raise ValueError(
-            f"at must name modes that are not drawn, here {beyond}, but {unknown} was given; leave these out."
+            f"at must name modes that are not drawn, here {beyond}, but {unknown} were given; leave these out."
         )
     fixed = {mode: wanted.get(mode, _fullest(observations, mode)) for mode in beyond}
     chosen = (_chosen(observations, mode, shape[mode], most) for mode in (rows, columns))
@@ -118,10 +119,10 @@ def make_view(
 
 
 def colour_mode(fit: Fit) -> int | None:
-    """Return the mode of the colours where the tensor is a picture, or a movie.
+    """Return the mode of the colours if the tensor is a picture or a movie, else None.
 
-    It is one that is named so; or, of an array without names, the last of three modes, of size 3, where all values are
-    light from 0 to 1 or whole numbers from 0 to 255.
+    It is a mode with one of `COLOUR_NAMES`; or, for an array without names, the last of three modes, of size 3, if all
+    values are from 0 to 1 or whole numbers from 0 to 255.
     """
     for mode, name in enumerate(fit.labels.names):
         if name.lower() in COLOUR_NAMES and fit.shape[mode] in (3, 4) and len(fit.shape) > 2:
@@ -149,25 +150,25 @@ def full_light(fit: Fit) -> float:
 
 
 def predicts_scores(fit: Fit) -> bool:
-    """Tell whether predictions are scores, so that residuals of held-out entries are not on the scale of the data."""
-    return str(fit.settings.get("loss", "")).lower().startswith(("logistic", "poisson"))
+    """Return whether predictions are scores, which a loss with a `mean` turns into values on the scale of the data."""
+    return hasattr(fit.loss, "mean")
 
 
 def predicts_probabilities(fit: Fit) -> bool:
-    """Tell whether `Fit.predict_mean` returns probabilities."""
-    return str(fit.settings.get("loss", "")).lower().startswith("logistic")
+    """Return whether `Fit.predict_mean` returns probabilities."""
+    return isinstance(fit.loss, Logistic)
 
 
 def seen_values(fit: Fit, values: Floats) -> Floats:
-    """Return observed values as they compare with `Fit.predict_mean`: 0 and 1 where that is a probability."""
-    return (values > 0).astype(values.dtype) if predicts_probabilities(fit) else values
+    """Return observed values on the scale of `Fit.predict_mean`: 0 and 1 where that is a probability."""
+    return (values == 1).astype(values.dtype) if predicts_probabilities(fit) else values
 
 
 def observed_block(fit: Fit, view: View, index: int | None) -> Floats:
-    """Return the observed entries of a slice, NaN where none was observed."""
+    """Return the observed entries of a slice, with NaN for the missing ones."""
     seen = fit.observations
     if seen is None:
-        raise ValueError("A fit that was read from a file does not hold the data, so its observed entries are unknown.")
+        raise ValueError("A fit that was read from a file does not hold the data; draw the fit before it is saved.")
     indices = view.indices(seen.ndim, index)
     if seen.is_dense:
         box = np.ix_(*indices)
@@ -190,7 +191,7 @@ def model_block(fit: Fit, view: View, index: int | None) -> Floats:
 
 
 def blocks(fit: Fit, view: View, index: int | None, original: NDArray[Any] | None = None) -> dict[str, Floats]:
-    """Return what is drawn of a slice by its title: the original if given, what was observed, and the filled slice."""
+    """Return the panels of a slice by title: the original if given, the observed entries, and the filled slice."""
     parts: dict[str, Floats] = {}
     if original is not None:
         parts["Original"] = view.upright(original[np.ix_(*view.indices(len(fit.shape), index))]).astype(np.float64)
@@ -208,14 +209,14 @@ def checked_original(original: Any, shape: tuple[int, ...]) -> NDArray[Any] | No
     array = np.asarray(original)
     if array.shape != shape or array.dtype.kind not in "biuf":
         raise ValueError(
-            f"original must be an array of numbers of shape {shape}, as the fit has it, but one of shape {array.shape} "
-            f"and type {array.dtype} was given."
+            f"original must be an array of numbers of shape {shape}, the shape of the fit, but an array of shape "
+            f"{array.shape} and type {array.dtype} was given."
         )
     return array
 
 
 def checked_index(labels: Labels, shape: tuple[int, ...], mode: int, index: Any) -> int:
-    """Return an index of a mode as a number from 0; what is no whole number is one of its labels."""
+    """Return an index of a mode as a number from 0; anything but a whole number is taken for a label."""
     if isinstance(index, bool) or not isinstance(index, int | np.integer):
         return int(labels.positions(mode, [index])[0])
     size = shape[mode]
@@ -233,7 +234,7 @@ def checked_mode(labels: Labels, shape: tuple[int, ...], mode: Any) -> int:
 
 
 def spread(size: int, most: int) -> Integers:
-    """Return at most so many indices, evenly spread from the first to the last.
+    """Return at most `most` indices, evenly spread from the first to the last.
 
     >>> spread(10, 4).tolist(), spread(3, 4).tolist(), spread(9, 1).tolist()
     ([0, 3, 6, 9], [0, 1, 2], [4])
@@ -244,8 +245,8 @@ def spread(size: int, most: int) -> Integers:
     return np.linspace(0, size - 1, most).round().astype(np.int64) if most > 1 else np.array([size // 2])
 
 
-def telling_index(observations: Observations | None, view: View, among: Integers) -> int:
-    """Return the place among slices of one to begin with: the middle, or of sparse data that with the most entries."""
+def first_shown(observations: Observations | None, view: View, among: Integers) -> int:
+    """Return the place of the slice to show first: the middle one, or for sparse data the one with the most entries."""
     if observations is None or view.along is None or observations.density >= SPARSE:
         return len(among) // 2
     coords = observations.coords
@@ -255,10 +256,10 @@ def telling_index(observations: Observations | None, view: View, among: Integers
 
 
 def slice_title(labels: Labels, view: View, index: int | None, most: int = 24) -> str:
-    """Return what tells a slice from others: the labels of the modes that are not drawn."""
-    told = ({} if view.along is None or index is None else {view.along: index}) | dict(view.fixed)
+    """Return the title of a slice: the labels of the modes that are not drawn."""
+    shown = ({} if view.along is None or index is None else {view.along: index}) | dict(view.fixed)
     return ", ".join(
-        f"{name_of(labels, mode)} = {words(label_of(labels, mode, own), most)}" for mode, own in told.items()
+        f"{name_of(labels, mode)} = {words(label_of(labels, mode, own), most)}" for mode, own in shown.items()
     )
 
 
@@ -276,7 +277,7 @@ def _chosen(observations: Observations | None, mode: int, size: int, most: int) 
 
 
 def _inside(coords: Integers, indices: list[Integers]) -> tuple[Integers, list[Integers]]:
-    """Return which entries lie in a block, and where in it."""
+    """Return which entries lie in a block, and their places in it."""
     inside = np.arange(len(coords))
     # Single indices first: they leave few entries for the others.
     for mode in sorted(range(len(indices)), key=lambda mode: len(indices[mode])):

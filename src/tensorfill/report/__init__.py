@@ -1,4 +1,4 @@
-"""One page that tells of a fit: what went in, what was chosen, how good it is, and how to do it again."""
+"""One page about a fit: the data, the choices, the errors, and the call that repeats it."""
 
 from .page import write_report
 

@@ -1,4 +1,4 @@
-"""What a report says of a fit, in words and numbers."""
+"""What a report says about a fit, in words and numbers."""
 
 from __future__ import annotations
 
@@ -8,40 +8,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._support.words import bytes_in_words, duration, percent, sizes, written
+from ..choosing.corrupt import is_robust
 from ..labels import Labels
+from ..methods.base import Method
 from ..plots.drawing import label_of
 from ..plots.errors import fitted_sample, half_width
+from ..plots.naming import method_name, rank_modes
 from ..plots.views import predicts_probabilities, predicts_scores, seen_values
-from .numbers import bytes_in_words, duration, percent, sizes, written
+from .words import loss_in_words, model_in_words, penalty_in_words, settings_in_words
 
 if TYPE_CHECKING:
     from ..fit import Fit
     from ..observations import Observations
 
 Facts = list[tuple[str, str]]
-"""Names and what is to be said of each."""
+"""Names, and a text for each."""
 
 MANY = 100_000
-"""The error on fitted entries is that of a sample of so many."""
+"""The error on fitted entries is computed from a sample of at most this many."""
 
 SHARES = (0.5, 0.8, 0.9, 0.95)
-"""The intervals whose widths are told."""
+"""The intervals whose widths are written."""
 
-LOSSES_IN_WORDS = {
-    "square": "square: half the squared difference",
-    "huber": "Huber: squared for small differences, absolute for large ones",
-    "logistic": "logistic, for values of two kinds; predictions are scores",
-    "poisson": "Poisson, for counts; predictions are logarithms of expected counts",
-    "l1": "absolute difference, for data with corrupt entries",
-}
-PENALTIES_IN_WORDS = {
-    "lsp": "log-sum: the logarithm of 1 + s / theta for each singular value s",
-    "nuclear": "nuclear norm: the sum of the singular values",
-    "capped_l1": "capped l1: singular values up to theta, and theta beyond",
-    "tnn": "truncated nuclear norm: the first theta singular values are free",
-    "scad": "SCAD: large singular values cost no more than theta allows",
-    "mcp": "MCP: large singular values cost no more than theta allows",
-}
+STOP_RULES = ("max_iter", "tol")
+IN_THE_TABLE = ("lam", "theta", "penalty", "modes")
+"""Settings of a method that have a place of their own; the table of modes is for a method that regularises modes."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Tile:
-    """A number at the head of the page, and what it is."""
+    """A number at the head of the page, with its name."""
 
     name: str
     value: str
@@ -68,13 +60,13 @@ class Tile:
 
 
 def mode_called(labels: Labels, mode: int) -> str:
-    """Return what a sentence calls a mode."""
+    """Return the name of a mode in a sentence."""
     called = labels.called(mode)
     return called if isinstance(called, str) else f"mode {called}"
 
 
 def spread_of(fit: Fit) -> float:
-    """Return the standard deviation of the observed values; NaN where they are not at hand."""
+    """Return the standard deviation of the observed values; NaN for a fit without its data."""
     if fit.observations is None:
         return math.nan
     return float(seen_values(fit, fit.observations.values).std(dtype=np.float64))
@@ -82,7 +74,7 @@ def spread_of(fit: Fit) -> float:
 
 def what_went_in(fit: Fit) -> Facts:
     """Return facts about the data."""
-    facts = [("Shape", sizes(fit.shape)), ("Entries", f"{math.prod(fit.shape):,}")]
+    facts = [("Shape", sizes(fit.shape, times="×")), ("Entries", f"{math.prod(fit.shape):,}")]
     seen = fit.observations
     if seen is not None:
         values = seen_values(fit, seen.values)
@@ -96,42 +88,67 @@ def what_went_in(fit: Fit) -> Facts:
             ),
             ("Zeros", f"{zeros:,} of the observed values are 0" if zeros else "none of the observed values is 0"),
         ]
-    if fit.settings.get("holdout"):
-        together = fit.labels.named(str(fit.settings["holdout"]))
-        facts.append(("Held out, as it goes missing", together))
+    if fit.recipe.holdout is not None:
+        facts.append(("Held out", fit.recipe.holdout.in_words(fit.labels)))
     if fit.labels.value != "value":
         facts.append(("Values", fit.labels.value))
     return facts
 
 
 def what_was_chosen(fit: Fit) -> Facts:
-    """Return facts about the settings, in words."""
-    settings, labels = fit.settings, fit.labels
-    loss, penalty = str(settings.get("loss")), str(settings.get("penalty"))
-    facts = [("Method", "NORT" if settings.get("method") == "nort" else str(settings.get("method")))]
-    facts.append(("Loss", LOSSES_IN_WORDS.get(loss, loss)))
-    if "penalty" in settings:
-        facts.append(("Penalty", PENALTIES_IN_WORDS.get(penalty, penalty)))
-    tried = "given" if fit.path is None else f"chosen on held-out entries among {len(fit.path)} that were tried"
-    facts.append(("Regularisation", tried))
-    if settings.get("centre"):
-        facts.append(("Centred", "the mean and the effect of each index were taken away first and added again"))
-    if settings.get("smooth") is not None:
-        along = " and ".join(mode_called(labels, mode) for mode in settings["smooth"])
-        facts.append(("Smooth field", f"along {along}, through what low rank leaves, as held-out entries gained by it"))
-    if settings.get("refine"):
+    """Return facts about the method, its settings, and the stages around it."""
+    facts = [("Method", method_name(fit.method)), *_what_was_tried(fit), ("Loss", loss_in_words(fit.loss))]
+    penalties = dict.fromkeys(penalty_in_words(penalty) for penalty in fit.penalties)
+    if penalties:
+        facts.append(("Penalty", "; ".join(penalties)))
+    settings = settings_in_words(fit.method, but=STOP_RULES + (IN_THE_TABLE if fit.modes else ()))
+    if settings:
+        facts.append(("Other settings" if fit.modes else "Settings", settings))
+    facts += _stages(fit)
+    facts += _when_it_stops(fit)
+    facts.append(("Model", f"{model_in_words(fit.model)}, {bytes_in_words(fit.nbytes)}"))
+    facts.append(("Seed", "that of the caller's generator" if fit.seed is None else str(fit.seed)))
+    return facts
+
+
+def _what_was_tried(fit: Fit) -> Facts:
+    """Return how the settings were found."""
+    if not fit.path:
+        return [("Search", "none: all settings were given")]
+    methods = dict.fromkeys(method_name(point.method) for point in fit.path)
+    several = [("Methods tried", ", ".join(methods))] if len(methods) > 1 else []
+    trials = "one trial" if len(fit.path) == 1 else f"the best of {len(fit.path)} trials"
+    return [*several, ("Search", f"{trials} on held-out entries")]
+
+
+def _stages(fit: Fit) -> Facts:
+    """Return what was done around the method."""
+    recipe, facts = fit.recipe, []
+    if is_robust(recipe.asked.get("loss", "square")):
+        facts.append(("Corrupt entries", "expected: entries far from the model count little, or not at all"))
+    if recipe.mu:
+        along = " and ".join(_called(fit, mode) for mode in recipe.asked.get("laplacian", {}))
+        facts.append(("Graphs", f"along {along}, with weight {written(recipe.mu)}"))
+    if recipe.centred:
+        facts.append(("Centred", "the mean and the effect of each index were subtracted first and added again"))
+    if recipe.polish is not None:
         facts.append(("Polished", "by least squares on the ranks that were found"))
+    if recipe.smoothing is not None:
+        along = " and ".join(mode_called(fit.labels, mode) for mode in recipe.smoothing.weights)
+        how = "added to the low-rank answer" if recipe.smoothing.low_rank else "alone, without low rank"
+        facts.append(("Smooth field", f"along {along}, {how}, with stiffness {written(recipe.smoothing.stiffness)}"))
     if fit.bounds is not None:
         facts.append(("Bounds", f"predictions are clipped to {written(fit.bounds[0])} and {written(fit.bounds[1])}"))
-    if settings.get("momentum") is not None:
-        momentum = settings["momentum"]
-        words = {True: "yes, with restarts", False: "no"}.get(momentum, str(momentum))
-        facts.append(("Momentum", words))
-    limit = settings.get("time_limit")
-    timed = "" if limit is None else f", or {duration(limit)}"
-    facts.append(("Stops at", f"tolerance {settings.get('tol'):g}, {settings.get('max_iter'):,} iterations{timed}"))
-    facts.append(("Model", f"{_kind(fit)}, {bytes_in_words(fit.nbytes)}"))
     return facts
+
+
+def _when_it_stops(fit: Fit) -> Facts:
+    # Of a method of the user's own, a file holds the name only.
+    if not isinstance(fit.method, Method):
+        return []
+    limit = fit.recipe.asked.get("time_limit")
+    timed = "" if limit is None else f", or {duration(limit)}"
+    return [("Stops at", f"tolerance {fit.method.tol:g}, {fit.method.max_iter:,} iterations{timed}")]
 
 
 def how_good(fit: Fit) -> Facts:
@@ -150,12 +167,12 @@ def how_good(fit: Fit) -> Facts:
         facts.append(("Typical held-out error", f"{written(float(np.median(fit.residuals)))} (median)"))
         facts.append(("Held-out entries", f"{len(fit.residuals):,}"))
     if fit.path is not None and predicts_scores(fit):
-        facts.append(("Held-out loss", f"{written(fit.path.best.held_out)} (root of twice the mean loss), the least"))
+        facts.append(("Held-out loss", f"{written(fit.path.best.held_out)} (root of twice the mean loss), the lowest"))
     return facts + _fitted_error(fit, spread)
 
 
 def widths(fit: Fit) -> list[tuple[str, str]]:
-    """Return shares of entries and half the width of the interval that holds them, where there are intervals."""
+    """Return shares of entries with half the width of the interval that holds them, if there are intervals."""
     found = [(f"{share:.0%}", half_width(fit, share)) for share in SHARES]
     return [(share, f"± {written(half)}") for share, half in found if math.isfinite(half)]
 
@@ -173,22 +190,22 @@ def tiles(fit: Fit) -> list[Tile]:
         if math.isfinite(half):
             made.append(Tile("90% of entries within", f"± {written(half, 3)}", "of their prediction"))
     ranks = " · ".join(map(str, fit.ranks)) if fit.ranks else "none"
-    regularised = [mode_called(fit.labels, mode) for mode in fit.settings.get("modes", ())]
-    made.append(Tile("Ranks", ranks, ", ".join(regularised) if len(regularised) == len(fit.ranks) else "of the model"))
+    whose = ", ".join(mode_called(fit.labels, mode) for mode in rank_modes(fit)) or "of the model"
+    made.append(Tile("Rank" if len(fit.ranks) == 1 else "Ranks", ranks, whose))
     if len(fit.history):
         last = fit.history[-1]
-        made.append(Tile("Last run", f"{last.iteration:,} iterations", duration(last.seconds)))
+        unit = "iteration" if last.iteration == 1 else "iterations"
+        made.append(Tile("Final run", f"{last.iteration:,} {unit}", duration(last.seconds)))
     return made
 
 
 def modes(fit: Fit) -> list[Mode]:
     """Return the table of modes."""
-    settings = fit.settings
-    regularised = list(settings.get("modes", ()))
+    lam = dict(zip(fit.modes, fit.lam, strict=False))
+    theta = dict(zip(fit.modes, fit.theta, strict=False))
+    ranks = dict(zip(rank_modes(fit), fit.ranks, strict=False))
     rows = []
     for mode, size in enumerate(fit.shape):
-        place = regularised.index(mode) if mode in regularised else None
-        own = len(fit.ranks) == len(regularised)
         observed, empty = ("", "") if fit.observations is None else _shares(fit.observations, mode)
         rows.append(
             Mode(
@@ -197,16 +214,16 @@ def modes(fit: Fit) -> list[Mode]:
                 labels=_first_and_last(fit.labels, mode, size),
                 observed=observed,
                 empty=empty,
-                lam="not regularised" if place is None else written(settings["lam"][place]),
-                theta="" if place is None else _theta(settings["theta"][place]),
-                rank="" if place is None or not own else str(fit.ranks[place]),
+                lam="" if not lam else written(lam[mode]) if mode in lam else "not regularised",
+                theta=_theta(theta[mode]) if mode in theta else "",
+                rank=str(ranks.get(mode, "")),
             )
         )
     return rows
 
 
 def empty_slices(fit: Fit) -> list[str]:
-    """Return sentences about slices of which nothing was observed."""
+    """Return sentences about slices without any observed entry."""
     seen = fit.observations
     if seen is None:
         return []
@@ -215,8 +232,8 @@ def empty_slices(fit: Fit) -> list[str]:
         empty = size - len(np.unique(seen.coords[:, mode]))
         if empty:
             found.append(
-                f"{empty:,} of the {size:,} slices of {mode_called(fit.labels, mode)} have no observed entry: low rank "
-                "alone cannot fill them, and predicts 0 there unless a graph, a smooth field or centring tells more."
+                f"{empty:,} of the {size:,} slices of {mode_called(fit.labels, mode)} have no observed entry. Low rank "
+                "alone cannot fill them and predicts 0 there; a graph, a smooth field or centring can."
             )
     return found
 
@@ -231,11 +248,11 @@ def _fitted_error(fit: Fit, spread: float) -> Facts:
         return [("Fitted entries", f"{percent(right)} are on the right side of one half{sample}")]
     error = float(np.sqrt(np.mean((seen - predicted) ** 2)))
     relative = f", {percent(error / spread)} of the spread" if spread > 0 else ""
-    return [("Error on fitted entries", f"{written(error)}{relative}{sample}; new entries are farther off")]
+    return [("Error on fitted entries", f"{written(error)}{relative}{sample}; new entries have larger errors")]
 
 
 def _shares(seen: Observations, mode: int) -> tuple[str, str]:
-    """Return the least and the largest share observed of a slice, and how many slices are empty."""
+    """Return the smallest and the largest observed share of a slice, and the number of empty slices."""
     counts = np.bincount(seen.coords[:, mode], minlength=seen.shape[mode])
     each = math.prod(seen.shape) / seen.shape[mode]
     low, high = percent(float(counts.min()) / each), percent(float(counts.max()) / each)
@@ -257,10 +274,6 @@ def _theta(theta: float | None) -> str:
     return "none" if theta is None else written(theta)
 
 
-def _kind(fit: Fit) -> str:
-    return {
-        "folded": "a sum of folded matrices of low rank",
-        "tucker": "a Tucker model",
-        "centred": "a mean, the effect of each index, and a model of low rank",
-        "dense": "every entry by itself, as a smooth field is part of it",
-    }.get(fit.model.kind, fit.model.kind)
+def _called(fit: Fit, mode: int | str) -> str:
+    """Return the name of a mode that the caller gave by name or number."""
+    return mode_called(fit.labels, fit.labels.mode(mode))

@@ -1,4 +1,4 @@
-"""The drawings of a report, as SVG that stands in the page itself."""
+"""The drawings of a report, as SVG inside the page."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import base64
 import io
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import plots
+from ..labels import Labels
+from ..methods.search import Path, PathPoint
 from ..plots import errors, gaps
-from ..plots.drawing import ABOVE, drawing_class, words
+from ..plots.drawing import ABOVE, drawing_class
+from ..plots.naming import rank_modes
+from ..plots.search import Trials, by_method
 from ..plots.spectrum import spectra
 from ..plots.views import predicts_probabilities, predicts_scores
 from . import facts
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 WIDTH, HEIGHT = 4.2, 3.0
-"""Inches; narrow enough for words to stay readable on a telephone."""
+"""Inches; narrow enough for text to stay readable on a telephone."""
 
 DOTS_PER_INCH = 130
 
@@ -38,7 +42,7 @@ class Figure:
     address
         The SVG itself, as an address of the kind ``data:``.
     said
-        What it shows, for those who cannot see it, and under it.
+        What it shows, as the text under it and for screen readers.
     wide
         Whether it takes the whole width of the page.
     """
@@ -49,62 +53,69 @@ class Figure:
 
 
 def figures_of_the_run(fit: Fit) -> list[Figure]:
-    """Return the drawings of how the fit came about."""
-    said = "The objective by iteration: the loss plus the penalties."
+    """Return the drawings of the final run."""
+    said = "The objective by iteration: the loss plus the regularisation."
     made = [_drawn(lambda ax: plots.convergence(fit, ax), said)]
-    made.append(_drawn(lambda ax: plots.ranks(fit, ax), "The rank of each regularised mode by iteration."))
+    said = "The rank of each mode by iteration." if rank_modes(fit) else "The rank by iteration."
+    made.append(_drawn(lambda ax: plots.ranks(fit, ax), said))
     if any(len(values) for _, values in spectra(fit.model)):
-        made.append(_drawn(lambda ax: plots.singular_values(fit, ax), "The singular values of each mode's component."))
+        made.append(_drawn(lambda ax: plots.singular_values(fit, ax), "The singular values of each mode."))
     return made
 
 
-def figure_of_the_search(fit: Fit) -> Figure | None:
-    """Return the drawing of what was tried, where something was."""
-    if not fit.path:
-        return None
-    path = fit.path
-    with _quiet():
-        figure = drawing_class()(figsize=(5.4, 6.2), layout="constrained")
-        upper, lower = plots.path(path, figure.subplots(2, 1, sharex=True, height_ratios=(2, 1)))
-        # Legends at the side would leave a narrow page no room for the lines.
-        figure.legend(
-            *upper.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False
-        )
-        handles, named = lower.get_legend_handles_labels()
-        lower.legend(handles, [words(fit.labels.named(name)) for name in named], ncols=3, **ABOVE)
-        legend = upper.get_legend()
-        if legend is not None:
-            legend.remove()
-        upper.title.set_fontsize(10)
-        for panel in (upper, lower):
-            panel.tick_params(which="both", labelsize=8)
-        said = f"The {len(path)} regularisations that were tried: their errors, and the ranks along the best line."
-        return Figure(_svg(figure), said, wide=True)
+def figures_of_the_search(fit: Fit) -> list[Figure]:
+    """Return the drawings of the trials, one for each method that was tried."""
+    methods = by_method(fit.path or ())
+    made = []
+    for name, points in methods.items():
+        whose = "" if len(methods) == 1 else f" of {name}"
+        below = "seconds of each" if Trials.of(points, fit.labels).setting == "rank" else "ranks"
+        said = f"The errors of the trials{whose}, {len(points)} in all, and below them the {below}."
+        with _quiet():
+            made.append(Figure(_svg(_drawing_of_trials(points, fit.labels)), said, wide=True))
+    return made
+
+
+def _drawing_of_trials(points: Sequence[PathPoint], labels: Labels) -> Drawing:
+    figure = drawing_class()(figsize=(5.4, 6.2), layout="constrained")
+    panels = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    upper, lower = plots.path(Path(points), panels, labels=labels)
+    # Legends at the side would leave a narrow page no room for the lines.
+    figure.legend(*upper.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    legend = upper.get_legend()
+    if legend is not None:
+        legend.remove()
+    if lower.get_legend() is not None:
+        lower.legend(ncols=3, **ABOVE)
+    upper.title.set_fontsize(10)
+    for panel in (upper, lower):
+        panel.tick_params(which="both", labelsize=8)
+    return figure
 
 
 def figures_of_errors(fit: Fit) -> list[Figure]:
-    """Return the drawings of how far predictions are off."""
+    """Return the drawings of the errors."""
     made = []
     if fit.residuals is not None and not predicts_scores(fit):
-        said = "How far held-out entries were from a fit without them."
+        said = "The absolute errors on held-out entries, of a fit without them."
         made.append(_drawn(lambda ax: errors.residual_histogram(fit, ax), said))
     if fit.observations is None:
         return made
     sample = errors.fitted_sample(fit)
     if predicts_probabilities(fit):
-        said = "Probabilities that the fit gives to entries it was fitted to, by what was observed."
+        said = "The predicted probabilities of fitted entries, by the value observed."
         return [*made, _drawn(lambda ax: errors.probabilities(fit, ax, *sample), said)]
-    said = "Predicted against observed, of entries that were fitted; on the line there is no error."
+    said = "Predicted against observed values of fitted entries; on the line the error is zero."
     made.append(_drawn(lambda ax: errors.predicted_against_observed(fit, ax, *sample), said))
-    said = "What is left of these entries."
+    said = "The residuals of these entries."
     if math.isfinite(errors.half_width(fit)):
-        said += " Of new ones, 90% lie between the dashed lines."
+        said += " Those of 90% of new entries lie between the dashed lines."
     made.append(_drawn(lambda ax: errors.residuals_against_predicted(fit, ax, *sample), said))
     return made
 
 
 def figures_of_what_is_missing(fit: Fit) -> list[Figure]:
-    """Return the drawings of the share that was observed, by index of each mode."""
+    """Return the drawings of the observed share, by index of each mode."""
     seen = fit.observations
     if seen is None:
         return []
@@ -113,7 +124,7 @@ def figures_of_what_is_missing(fit: Fit) -> list[Figure]:
         return lambda ax: gaps.draw_share_by_index(ax, seen, fit.labels, mode)
 
     return [
-        _drawn(draw(mode), f"Share observed for each index of {facts.mode_called(fit.labels, mode)}.", height=2.2)
+        _drawn(draw(mode), f"The observed share for each index of {facts.mode_called(fit.labels, mode)}.", height=2.2)
         for mode in range(seen.ndim)
     ]
 
@@ -129,7 +140,7 @@ def _svg(figure: Drawing) -> str:
     from matplotlib import rc_context
 
     stream = io.BytesIO()
-    # Words stay words, which are small and can be found; without a date the same fit makes the same page.
+    # Text stays text, which is small and can be searched. Without a date the same fit makes the same page.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "tensorfill"}):
         figure.savefig(stream, format="svg", dpi=DOTS_PER_INCH, metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
@@ -137,7 +148,7 @@ def _svg(figure: Drawing) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out the warning of letters that matplotlib's font has not: the browser has a font for them."""
+    """Leave out the warning about letters that matplotlib's font lacks: the browser has a font for them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield

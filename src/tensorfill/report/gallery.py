@@ -1,4 +1,4 @@
-"""The slices of a report: small pictures of what was observed and of what was filled in."""
+"""The slices of a report: small pictures of the observed entries and of the filled tensor."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from numpy.typing import NDArray
 
 from .._support.optional import need
 from .._support.types import Floats, Integers
+from .._support.words import written
 from ..plots.drawing import COLOUR_MAP, MISSING_COLOUR, MISSING_GREY, label_of
 from ..plots.sections import colour_range
-from ..plots.views import View, blocks, colour_mode, full_light, make_view, spread, telling_index
+from ..plots.views import View, blocks, colour_mode, first_shown, full_light, make_view, spread
 from .facts import mode_called
-from .numbers import written
 
 if TYPE_CHECKING:
     from ..fit import Fit
 
 MOST_LETTERS = 1_900_000
-"""Letters that all pictures take in the page together; with the rest of it that is below 3 MB."""
+"""The most letters that all pictures together take in the page, which then stays below 3 MB."""
 
 MOST_SLICES = 48
-"""Slices of a mode, however small they are."""
+"""The most slices of a mode, however small they are."""
 
 MOST_CELLS, MOST_PIXELS = 200, 360
-"""Rows and columns of a slice, and of a picture in colour."""
+"""The most rows and columns of a slice, and of a picture in colour."""
 
 TALLEST, FLATTEST = 1.0, 0.4
-"""Height of a slice by its width; pictures keep their own."""
+"""The limits of the height of a slice, divided by its width; pictures keep their own."""
 
 MISSING = 0
 """The level of a missing entry; those from 1 to 255 are values."""
@@ -41,14 +41,14 @@ COLOUR_STOPS = 256
 
 
 def gallery(fit: Fit, original: NDArray[Any] | None) -> dict[str, Any]:
-    """Return everything that the page needs to draw slices, as JSON holds it.
+    """Return everything that the page needs to draw slices, ready for JSON.
 
     Parameters
     ----------
     fit
         The fit.
     original
-        The whole tensor as it truly is, where it is known.
+        The true tensor, if it is known.
     """
     views = views_of(fit)
     letters = MOST_LETTERS // len(views)
@@ -67,7 +67,7 @@ def gallery(fit: Fit, original: NDArray[Any] | None) -> dict[str, Any]:
 
 
 def views_of(fit: Fit) -> list[View]:
-    """Return the ways to cut a tensor into slices that are worth a look, the one with the fewest slices first."""
+    """Return the views of a tensor that are worth a look, the one with the fewest slices first."""
     shape, labels, seen = fit.shape, fit.labels, fit.observations
     colour = colour_mode(fit)
     flat = len(shape) - (colour is not None) == 2
@@ -85,7 +85,7 @@ def views_of(fit: Fit) -> list[View]:
 
 
 def as_json(data: Mapping[str, Any]) -> str:
-    r"""Return JSON that can stand inside a page: no label of the data can end the script or begin another.
+    r"""Return JSON that is safe inside a page: no label of the data can end the script or begin another.
 
     >>> as_json({"label": "</script>&"})
     '{"label":"\\u003c/script\\u003e\\u0026"}'
@@ -97,10 +97,10 @@ def as_json(data: Mapping[str, Any]) -> str:
 def _slices(
     fit: Fit, view: View, original: NDArray[Any] | None, ends: tuple[float, float], letters: int
 ) -> dict[str, Any]:
-    """Return the slices of one way to cut, as many as the letters allow, evenly spread."""
+    """Return the slices of one view, evenly spread, as many as the letters allow."""
     count = 1 if view.along is None else fit.shape[view.along]
     middle = _pictures(fit, view, None if view.along is None else count // 2, original, ends)
-    # Fewer pictures than fit by the size of the middle one: others may be larger.
+    # A little less than the size of the middle slice allows, because others may be larger.
     room = int(0.9 * letters // max(sum(map(len, middle.values())), 1))
     chosen = spread(count, max(1, min(room, MOST_SLICES)))
     slices = [
@@ -124,7 +124,7 @@ def _slices(
         "rowLabels": _labels(fit, view.rows, view.row_indices),
         "columnLabels": _labels(fit, view.columns, view.column_indices),
         "note": _note(fit, view, len(slices), count),
-        "start": telling_index(fit.observations, view, chosen),
+        "start": first_shown(fit.observations, view, chosen),
         "slices": slices,
     }
 
@@ -145,7 +145,7 @@ def _pictures(
 
 
 def levels(values: Floats, low: float, high: float) -> NDArray[np.uint8]:
-    """Return values as whole numbers from 1 to 255, and 0 where one is missing.
+    """Return values as whole numbers from 1 to 255, and 0 for missing entries.
 
     >>> levels(np.array([0.0, 1.0, 9.0, np.nan]), 0.0, 1.0).tolist()
     [1, 255, 255, 0]
@@ -189,9 +189,9 @@ def _name(fit: Fit, view: View) -> str:
 
 
 def _title(fit: Fit, view: View, index: int | None) -> str:
-    told = ({} if view.along is None or index is None else {view.along: index}) | dict(view.fixed)
+    shown = ({} if view.along is None or index is None else {view.along: index}) | dict(view.fixed)
     return ", ".join(
-        f"{mode_called(fit.labels, mode)}: {label_of(fit.labels, mode, own)}" for mode, own in told.items()
+        f"{mode_called(fit.labels, mode)}: {label_of(fit.labels, mode, own)}" for mode, own in shown.items()
     )
 
 
@@ -200,7 +200,7 @@ def _labels(fit: Fit, mode: int, indices: Integers) -> list[str]:
 
 
 def _note(fit: Fit, view: View, shown: int, count: int) -> str:
-    """Return what is left out, in words."""
+    """Return what is left out, as a sentence."""
     said = []
     if shown < count:
         said.append(f"{shown} of the {count:,} slices are in this page, evenly spread.")

@@ -1,4 +1,4 @@
-"""The page itself, from its parts and its template."""
+"""The page, from its parts and its template."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from .._support.optional import need
+from .._support.words import sizes
 from .._version import __version__
 from ..io.atomic import written_beside
+from ..models import Dense
 from ..plots.drawing import drawing_class
-from ..plots.spectrum import spectra
+from ..plots.naming import rank_modes
 from ..plots.views import checked_original
 from . import call, facts, figures
 from .gallery import as_json, gallery
-from .numbers import sizes
 
 if TYPE_CHECKING:
     from ..fit import Fit
 
 
 def write_report(fit: Fit, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
-    """Write one page that tells of a fit; it holds all it needs and asks nothing of the network.
+    """Write a page about a fit, as one file that needs nothing from the network.
 
     Parameters
     ----------
     fit
-        The fit. Of one that was read from a file the page leaves out what needs the data, and says so.
+        The fit. If it was read from a file, the page leaves out what needs the data, and says so.
     path
-        Where to write the page, as HTML; an error leaves what stood there as it was.
+        Where to write the page, as HTML; an error leaves an existing file as it was.
     original
-        The whole tensor as it truly is, where it is known, as an array of the fit's shape; slices show it too.
+        The true tensor, if it is known, as an array of the shape of the fit; slices show it too.
     title
         The heading of the page; by default the shape of the tensor.
     """
     text = rendered(fit, original=original, title=title)
     with written_beside(path) as file:
-        # Half of a surrogate pair, which a label may hold, has no place in a file.
+        # Half of a surrogate pair, which a label may contain, cannot be written as UTF-8.
         file.write(text.encode("utf-8", "replace"))
 
 
@@ -50,7 +51,7 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
     truth = checked_original(original, fit.shape)
     script, style = _part("script.js"), _part("style.css")
     page: str = template.render(
-        title=f"A {sizes(fit.shape)} tensor, filled" if title is None else str(title),
+        title=f"A {sizes(fit.shape, times='×')} tensor, filled" if title is None else str(title),
         version=__version__,
         date=datetime.date.today().isoformat(),
         script=script,
@@ -63,14 +64,15 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
         went_in=facts.what_went_in(fit),
         empty=facts.empty_slices(fit),
         modes=facts.modes(fit),
+        has_modes=bool(fit.modes or rank_modes(fit)),
         chosen=facts.what_was_chosen(fit),
         good=facts.how_good(fit),
         widths=facts.widths(fit),
         missing_figures=figures.figures_of_what_is_missing(fit),
         error_figures=figures.figures_of_errors(fit),
         run_figures=figures.figures_of_the_run(fit),
-        search_figure=figures.figure_of_the_search(fit),
-        no_components=not spectra(fit.model),
+        search_figures=figures.figures_of_the_search(fit),
+        dense=isinstance(fit.model, Dense),
         no_rank=not any(fit.ranks),
         call=call.call_to_repeat(fit),
         call_without_search=call.call_without_search(fit),
@@ -91,5 +93,5 @@ def _part(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash by which the page allows its own script and style, and no others."""
+    """Return the hash with which the page allows its own script and style, and no others."""
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -12,6 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.types import Floats
+from ..choosing.splits import Choice
 from ..completion import complete
 from ..fit import Fit
 from ..losses import Loss
@@ -19,27 +20,30 @@ from ..losses.robust import Robust
 from ..methods.base import Method
 from ..observations import Observations
 from ..penalties import Penalty
+from .settings import gathered_settings
 
 
 class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Fill the missing entries of a tensor of any order.
 
-    It is `tensorfill.complete` as an estimator, so that its settings can be cloned, searched and cross-validated. To
+    It is `tensorfill.complete` as an estimator, so its settings can be cloned, searched and cross-validated. For
     scikit-learn it is a regressor whose samples are entries: their coordinates are the features, their values the
-    target. Folds of entries must be shuffled, as in ``cv=KFold(shuffle=True)``, else they take whole slices away.
+    target. Folds of entries must be shuffled, as in ``cv=KFold(shuffle=True)``; otherwise they remove whole slices.
 
-    It has no `transform`: a table can get more rows, but a tensor has no part of which more could come later. The
-    completed tensor is `filled_`; for tables there is `MatrixImputer`.
+    It has no `transform`: a table can get more rows, but nothing can be added to a tensor later. The completed tensor
+    is `filled_`; for tables there is `MatrixImputer`.
 
     Parameters
     ----------
     shape : sequence of int or None
-        The sizes of the modes, where `fit` is given coordinates; by default as large as these need. Give it for
+        The sizes of the modes, if `fit` is given coordinates; by default as large as these need. Give it for
         cross-validation, since the coordinates of a fold may not reach all indices.
-    method, loss, penalty, lam, theta, modes, laplacian, smooth, max_rank, tau, momentum, max_iter, tol, time_limit
+    method, loss, laplacian, smooth, centre, refine, bounds, choose, time_limit
         As in `tensorfill.complete`.
-    validation, holdout, splits, centre, refine, bounds
-        As in `tensorfill.complete`.
+    lam, penalty, theta, modes, max_rank, max_iter, tol
+        Settings of the method, for methods that have them; None is the method's own default.
+    settings : dict or None
+        Other settings of the method by name, such as ``{"rank": 3}`` for ``method="cp"``.
     random_state : int, RandomState or None
         Decides everything that is random.
 
@@ -67,49 +71,43 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         shape: Sequence[int] | None = None,
-        method: str | Method = "nort",
+        method: str | Method | Sequence[str | Method] = "nort",
         loss: str | Loss | Robust = "square",
-        penalty: str | Penalty = "lsp",
-        lam: float | Sequence[float] | str = "auto",
-        theta: float | Sequence[float] | str = "auto",
+        lam: float | Sequence[float] | str | None = None,
+        penalty: str | Penalty | Sequence[str | Penalty] | None = None,
+        theta: float | Sequence[float] | str | None = None,
         modes: Sequence[int] | None = None,
-        laplacian: Mapping[int, Any] | None = None,
-        smooth: Sequence[int] | str | None = "auto",
         max_rank: int | Sequence[int] | None = None,
-        tau: float | None = None,
-        momentum: bool | str = True,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        time_limit: float | None = None,
-        validation: float | Observations = 0.1,
-        holdout: str | Sequence[Any] = "auto",
-        splits: int = 1,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        settings: Mapping[str, Any] | None = None,
+        laplacian: Mapping[Any, Any] | None = None,
+        smooth: Sequence[int | str] | str | None = "auto",
         centre: bool | str = "auto",
         refine: str | None = None,
         bounds: tuple[float, float] | None = None,
+        choose: Choice | None = None,
+        time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.shape = shape
         self.method = method
         self.loss = loss
-        self.penalty = penalty
         self.lam = lam
+        self.penalty = penalty
         self.theta = theta
         self.modes = modes
-        self.laplacian = laplacian
-        self.smooth = smooth
         self.max_rank = max_rank
-        self.tau = tau
-        self.momentum = momentum
         self.max_iter = max_iter
         self.tol = tol
-        self.time_limit = time_limit
-        self.validation = validation
-        self.holdout = holdout
-        self.splits = splits
+        self.settings = settings
+        self.laplacian = laplacian
+        self.smooth = smooth
         self.centre = centre
         self.refine = refine
         self.bounds = bounds
+        self.choose = choose
+        self.time_limit = time_limit
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
@@ -121,13 +119,26 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             What `tensorfill.complete` takes, such as an array in which NaN is missing; or, together with `y`, the
             coordinates of the observed entries, of shape (n, ndim).
         y : (n,)
-            The observed values, where `X` is coordinates.
+            The observed values, if `X` is coordinates.
         """
-        settings = self.get_params(deep=False)
-        del settings["shape"], settings["random_state"]
+        named = ("lam", "penalty", "theta", "modes", "max_rank", "max_iter", "tol")
+        settings = gathered_settings({name: getattr(self, name) for name in named}, self.settings)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         data = X if y is None else Observations(X, y, self._shape_for(X))
-        self.fit_: Fit = complete(data, rng=int(seed), **settings)
+        self.fit_: Fit = complete(
+            data,
+            method=self.method,
+            loss=self.loss,
+            laplacian=self.laplacian,
+            smooth=self.smooth,
+            centre=self.centre,
+            refine=self.refine,
+            bounds=self.bounds,
+            choose=self.choose,
+            time_limit=self.time_limit,
+            rng=int(seed),
+            **settings,
+        )
         self.n_iter_ = self.fit_.history[-1].iteration
         return self
 
@@ -155,13 +166,13 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : (n,)
             The values there.
         sample_weight : (n,)
-            How much each entry counts.
+            The weight of each entry.
         """
         return float(super().score(X, y, sample_weight))
 
     @property
     def filled_(self) -> Any:
-        """The data with only its missing entries filled in, as the kind of object that it was; made when asked for."""
+        """The data with only its missing entries filled in, as the kind of object that it was; made on request."""
         check_is_fitted(self)
         return self.fit_.filled()
 
@@ -177,7 +188,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         indices = np.asarray(coords)
         if indices.ndim != 2 or len(indices) == 0:
             raise ValueError(
-                "X must be coordinates of shape (n, ndim) where y is given, one row for each entry, "
+                "X must be coordinates of shape (n, ndim) if y is given, one row for each entry, "
                 f"but an array of shape {indices.shape} was given."
             )
         return tuple(int(size) + 1 for size in indices.max(axis=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +15,11 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 
 from .._support.checks import listed
 from .._support.types import Floats
+from ..methods.base import Method
 from ..penalties import Penalty
-from .learning import learn
+from .learning import candidates, learn
 from .projection import Projection
+from .settings import gathered_settings
 
 
 class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -25,41 +27,41 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     `fit` completes the table and keeps its column space: the directions in which samples vary, and how much.
     `transform` projects each sample on it and fills its missing entries only: least squares of its observed entries,
-    with a ridge that is weak along directions in which samples vary much. Both the regularisation of the completion and
-    the size of the ridge are chosen on held-out entries. A sample with nothing observed gets the means.
+    with a ridge that is weak along directions in which samples vary much. The settings of the completion and the size
+    of the ridge are both chosen on held-out entries. A sample with nothing observed gets the means.
 
-    With fewer than ten observed entries, or a single feature that varies, there is nothing to learn from, and what is
-    missing gets the mean of its feature.
+    With fewer than ten observed entries, or a single feature that varies, there is nothing to learn from, and missing
+    entries get the mean of their feature.
 
-    Samples of the training table are projected too, rather than filled with what `tensorfill.complete` makes of them,
-    so that a sample is filled in the same way whether it was in that table or not.
+    Samples of the training table are projected too, so that a sample is filled in the same way whether it was in that
+    table or not.
 
     Parameters
     ----------
-    penalty : {"auto", "nuclear", "lsp", "capped_l1", "tnn", "scad", "mcp"} or penalty object
-        What is paid for each singular value. ``"auto"`` is ``"nuclear"``, or ``"lsp"`` where that is clearly better on
-        held-out entries, as it is for tables that are nearly of low rank.
-    lam : float or "auto"
-        How strongly the table is pulled towards low rank; ``"auto"`` chooses it on held-out entries.
-    theta : float or "auto"
-        The parameter of the penalty.
-    max_rank : int or None
-        The low-rank table is of this rank at most.
+    method : str or method object
+        The method that completes the table: ``"nort"``, ``"softimpute"``, ``"tucker_als"`` or ``"cp"``.
+    penalty : {"auto", "nuclear", "lsp", "capped_l1", "tnn", "scad", "mcp"}, penalty object or None
+        The penalty on singular values, for a method that has one. ``"auto"`` is ``"nuclear"``, or ``"lsp"`` if that is
+        clearly better on held-out entries, as it is for tables that are nearly of low rank. A method without a penalty
+        needs ``"auto"`` or None.
+    lam, theta, max_rank, max_iter, tol
+        Settings of the method, for methods that have them; None is the method's own default. Settings that are left
+        open are chosen on held-out entries.
+    settings : dict or None
+        Other settings of the method by name, such as ``{"rank": 3}`` for ``method="cp"``.
     centre : bool
-        Whether the mean of each feature is taken away first and added again at the end.
+        Whether the mean of each feature is subtracted first and added again at the end.
     scale : bool
-        Whether features are brought to one scale first, so that their units do not matter.
+        Whether features are divided by their root mean square first, so that their units do not matter.
     bounds : (low, high), "observed" or None
-        What is filled in is clipped to these: numbers, or one for each feature; ``"observed"`` for the least and the
+        Filled entries are clipped to these: numbers, or one for each feature; ``"observed"`` for the smallest and the
         largest value of each feature in `fit`.
     missing_values : number
-        What stands for a missing entry. With another than NaN, NaN is refused.
+        The value that marks a missing entry. If it is not NaN, NaN is refused.
     add_indicator : bool
-        Whether to append columns that tell which entries were missing, as `sklearn.impute.MissingIndicator` makes them.
+        Whether to append columns that mark missing entries, as `sklearn.impute.MissingIndicator` makes them.
     keep_empty_features : bool
-        Whether features without any observed entry in `fit` are kept, and filled with 0, rather than dropped.
-    max_iter, tol
-        When the completion stops: after so many iterations, or when its objective changes by less than this share.
+        Whether features without any observed entry in `fit` are kept, and filled with 0, instead of dropped.
     random_state : int, RandomState or None
         Decides which entries are held out, and everything else that is random.
 
@@ -68,21 +70,23 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     fit_ : tensorfill.Fit or None
         The completion of the scaled training table, of its features that vary and its samples that have any entry.
     path_ : tensorfill.selection.Path or None
-        The regularisations that were tried.
-    penalty_ : str, penalty object or None
-        The penalty that was chosen.
+        The settings that were tried.
+    method_ : method object or None
+        The method with what was chosen.
+    penalty_ : penalty object or None
+        Its penalty, if it has one.
     projection_ : Projection
         The mean and the directions of the scaled features, and the variance of the noise.
     rank_ : int
         The number of directions.
     mean_, scale_ : arrays of shape (n_features,)
-        What is taken away from the features, and what they are divided by.
+        What is subtracted from the features, and what they are divided by.
     empty_ : array of bool
         Which features had no observed entry.
     limits_ : (low, high) or None
-        What is filled in is clipped to these, one for each feature.
+        Filled entries are clipped to these, one for each feature.
     indicator_ : MissingIndicator or None
-        What makes the columns that `add_indicator` asks for.
+        Makes the columns that `add_indicator` asks for.
     n_iter_ : int
         Iterations of the last completion.
     n_features_in_, feature_names_in_
@@ -102,32 +106,36 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def __init__(
         self,
         *,
-        penalty: str | Penalty = "auto",
-        lam: float | str = "auto",
-        theta: float | str = "auto",
+        method: str | Method = "nort",
+        penalty: str | Penalty | None = "auto",
+        lam: float | str | None = None,
+        theta: float | str | None = None,
         max_rank: int | None = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        settings: Mapping[str, Any] | None = None,
         centre: bool = True,
         scale: bool = True,
         bounds: Sequence[Any] | str | None = None,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
-        max_iter: int = 500,
-        tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        self.method = method
         self.penalty = penalty
         self.lam = lam
         self.theta = theta
         self.max_rank = max_rank
+        self.max_iter = max_iter
+        self.tol = tol
+        self.settings = settings
         self.centre = centre
         self.scale = scale
         self.bounds = bounds
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -179,7 +187,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Parameters
         ----------
         input_features
-            The names of the features, where `fit` was not told them.
+            The names of the features, if `fit` did not get them.
         """
         names: NDArray[np.object_] = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[~self.empty_]
@@ -214,7 +222,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
             )
 
     def _checked_bounds(self, table: Floats) -> tuple[Floats, Floats] | None:
-        """Return the least and the largest value of each feature, if there are limits."""
+        """Return the smallest and the largest value of each feature, if there are limits."""
         if self.bounds is None:
             return None
         if isinstance(self.bounds, str) and self.bounds == "observed":
@@ -231,7 +239,9 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         return low, high
 
     def _learn(self, table: Floats) -> None:
-        """Set what the features are scaled by, and learn the projection of those that vary."""
+        """Set the mean and the scale of the features, and learn the projection of those that vary."""
+        named = {name: getattr(self, name) for name in ("lam", "theta", "max_rank", "max_iter", "tol")}
+        methods = candidates(self.method, self.penalty, gathered_settings(named, self.settings))
         values = np.where(self.empty_, 0.0, table).astype(np.float64)
         means = np.nanmean(values, axis=0)
         self.mean_ = means if self.centre else np.zeros_like(means)
@@ -239,15 +249,16 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self.scale_ = _spread(values - self.mean_, varies) if self.scale else np.ones_like(means)
         scaled = (values - self.mean_) / self.scale_
         mean, loadings, noise = (means - self.mean_) / self.scale_, np.zeros((len(means), 0)), 0.0
-        self.fit_ = self.path_ = self.penalty_ = None
+        self.fit_ = self.path_ = self.method_ = self.penalty_ = None
         if varies.any():
-            settings = {name: getattr(self, name) for name in ("lam", "theta", "max_rank", "max_iter", "tol")}
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            learnt = learn(scaled[:, varies], self.penalty, settings, np.random.default_rng(seed))
+            learnt = learn(scaled[:, varies], methods, np.random.default_rng(seed))
             mean[varies], noise = learnt.projection.mean, learnt.projection.noise
             loadings = np.zeros((len(means), learnt.projection.rank))
             loadings[varies] = learnt.projection.loadings
-            self.fit_, self.penalty_ = learnt.fit, learnt.penalty
+            self.fit_ = learnt.fit
+            self.method_ = None if learnt.fit is None else learnt.fit.method
+            self.penalty_ = getattr(self.method_, "penalty", None)
             self.path_ = None if learnt.trial is None else learnt.trial.path
         self.projection_ = Projection(mean, loadings, noise)
         self.rank_ = self.projection_.rank

@@ -1,14 +1,15 @@
-"""Filling rows, seen before or not, from the column space that a low-rank fit has found."""
+"""Filling rows, old or new, from the column space that a low-rank fit has found."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._support.types import Booleans, Floats
-from ..models import FoldedLowRank
+from ..models import CPModel, FoldedLowRank, Model, Tucker
 
 BUDGET = 2**21
 """Numbers held at a time in the systems of the rows, so that memory does not grow with their number."""
@@ -25,8 +26,9 @@ class Projection:
 
         z = (noise I + W_o^T W_o)^-1 W_o^T (x_o - mean_o),    x = mean + W z
 
-    This is least squares on the column space with a ridge for each direction, which is weak where the training rows
-    vary much. A row with few observed entries is drawn towards the mean, and one with none is the mean.
+    This is least squares on the column space with a ridge for each direction, which is weak along directions in which
+    the training rows vary much. A row with few observed entries is drawn towards the mean, and one without any is the
+    mean.
 
     Parameters
     ----------
@@ -43,8 +45,11 @@ class Projection:
     noise: float
 
     @classmethod
-    def of_model(cls, model: FoldedLowRank) -> Projection:
-        """Return the projection on the column space of a low-rank matrix, with no noise; nothing dense is built."""
+    def of_model(cls, model: Model) -> Projection:
+        """Return the projection on the column space of a matrix, with no noise.
+
+        Nothing dense is built of a low-rank model. A model of another kind is made dense if it fits `DENSE_LIMIT`.
+        """
         left, right = _factors(model)
         average = left.mean(axis=0)
         q, upper = np.linalg.qr(right)
@@ -54,7 +59,7 @@ class Projection:
         return cls(right @ average, loadings, 0.0)
 
     def with_noise(self, noise: float) -> Projection:
-        """Return the projection with another variance of the noise, or with the least that it can have."""
+        """Return the projection with another variance of the noise, raised to the least that it can have."""
         explained = float(np.sum(self.loadings**2)) / max(len(self.mean), 1)
         return replace(self, noise=max(float(noise), LEAST_NOISE * explained))
 
@@ -64,7 +69,7 @@ class Projection:
         return int(self.loadings.shape[1])
 
     def fill(self, rows: Floats) -> NDArray[np.float64]:
-        """Return the rows with what is NaN filled in."""
+        """Return the rows with NaN filled in."""
         filled = np.array(rows, dtype=np.float64)
         lacking = np.flatnonzero(np.isnan(filled).any(axis=1))
         columns, rank = self.loadings.shape
@@ -76,7 +81,7 @@ class Projection:
         return filled
 
     def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the z of each row; rows that lack the same entries share their system."""
+        """Return the z of each row; rows with the same missing entries share their system."""
         if self.rank == 0:
             return np.zeros((len(rows), 0))
         seen = ~np.isnan(rows)
@@ -92,12 +97,22 @@ class Projection:
         return products + self.noise * np.eye(self.rank)
 
 
-def _factors(model: FoldedLowRank) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _factors(model: Model) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return A and B with the matrix A B^T."""
+    if isinstance(model, FoldedLowRank):
+        return _folded_factors(model)
+    if isinstance(model, Tucker):
+        return model.factors[0] @ model.core, model.factors[1]
+    if isinstance(model, CPModel):
+        return model.factors[0] * model.weights, model.factors[1]
+    return model.to_dense(), np.eye(model.shape[1])
+
+
+def _folded_factors(model: FoldedLowRank) -> tuple[NDArray[Any], NDArray[Any]]:
     left: list[Floats] = [np.zeros((model.shape[0], 0))]
     right: list[Floats] = [np.zeros((model.shape[1], 0))]
     for weight, part in model.terms:
-        # Unfolded along its columns a matrix is transposed.
+        # The unfolding along the columns of a matrix is its transpose.
         of_rows, of_columns = (part.u, part.v) if part.mode == 0 else (part.v, part.u)
         left.append(of_rows * (weight * part.s))
         right.append(of_columns)

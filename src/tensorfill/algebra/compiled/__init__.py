@@ -1,1 +1,1 @@
-"""The loops that numba compiles; imported only where they are run, because the compiler is slow to import."""
+"""The loops that numba compiles; imported only by the functions that run them, because numba is slow to import."""

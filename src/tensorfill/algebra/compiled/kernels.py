@@ -1,16 +1,16 @@
 """Compiled loops over the observed entries and over the columns of an unfolding.
 
-The entries are sorted in C order, and every loop walks them with one residual array, whatever the mode. What it walks
-is given as `runs`: the entries ``runs[q, 0]`` to ``runs[q, 1]`` for each q. numba compiles a loop at its first call and
-keeps it on disk; while one runs, other threads of Python go on. This module is imported by the functions that call it,
-so that who fits small tensors, which are stored densely, does not wait for numba.
+The entries are sorted in C order, and the loops of all modes use the same residual array. A loop runs over the entries
+``runs[q, 0]`` to ``runs[q, 1]`` for each q. numba compiles a loop at its first call and caches it on disk. The loops
+release the interpreter's lock, so other threads run meanwhile. Functions import this module only when they call it, so
+fits of small tensors, which are stored densely, do not wait for numba.
 
-A term of a sum, seen from the mode of an unfolding, is ``(u, panels, before)``: the columns are the places of an array
-(before, rows of u, after), and the part of the column (b, j, a) is
+A term of a sum is ``(u, panels, before)``: the columns of the unfolding are an array (before, rows of u, after), and
+the term's part of the column (b, j, a) is
 
     sum over r of u[j, r] * panels[(b, a), r],
 
-with one row of `panels` for each (b, a, r), and in it the columns of a block; see `crossmode`.
+with one row of `panels` for each (b, a, r); the columns of `panels` are those of a block. See `crossmode`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 import numba
 from numpy.typing import NDArray
 
-from .lanes import lane_count, load, number, plus_scaled, store
+from .simd import lane_count, load, number, plus_scaled, store
 
 ROWS_AT_A_TIME = 128
-"""Rows of a term whose products are all made before the next ones are read."""
+"""The rows of a term that are read together; all their products are computed before the next rows are read."""
 
 Term = tuple[NDArray[Any], NDArray[Any], int]
 """``(u, panels, before)``."""
@@ -60,12 +60,12 @@ def add_products(
 ) -> None:
     """Add ``value * block[source]`` of every entry to ``out[target]``.
 
-    With the rows of an unfolding S as sources and its columns as targets this is ``S^T block``, the other way round
-    ``S block``.
+    With the rows of an unfolding S as sources and its columns as targets this computes ``S^T block``, and with the two
+    exchanged ``S block``.
     """
     width, lanes = block.shape[1], lane_count(block)
     if width == 2 * lanes:
-        # The usual width, which two registers hold: twice as fast as the loop below.
+        # The usual width fits in two registers; this is twice as fast as the loop below.
         for q in range(runs.shape[0]):
             for p in range(runs[q, 0], runs[q, 1]):
                 i, c, value = sources[p], targets[p], values[p]
@@ -95,11 +95,12 @@ def add_product(
     count: int,
     depth: int,
 ) -> None:
-    """Add to `count` rows of `out` a matrix X of so many rows and `depth` columns, times as many rows of y.
+    """Add the product X Y to `count` rows of `out`, with X of shape (count, depth) and Y made of `depth` rows of y.
 
-    X has its numbers in the flat array x: `x_down` apart from one row to the next, and `x_along` within a row. The rows
-    of y and of `out` begin with the given one and are a step apart. Four rows and two registers of columns are added to
-    at a time, which stay in registers meanwhile, and every number that is read serves several products.
+    The numbers of X are in the flat array x, from `x_first` on: `x_down` apart between rows and `x_along` apart within
+    a row. The rows of Y start at `y_first` and are `y_step` apart, those of the result start at `out_first` and are
+    `out_step` apart. The loop works on tiles of four rows and two registers of columns. A tile stays in registers while
+    it is summed, and every number that is read serves several products.
     """
     width, lanes = out.shape[1], lane_count(out)
     tiled, paired, whole = count - count % 4, width - width % (2 * lanes), width - width % lanes
@@ -141,7 +142,7 @@ def add_product(
             store(out, o1, k, a1)
             store(out, o2, k, a2)
             store(out, o3, k, a3)
-    # What four rows, or whole registers, leave over.
+    # The rows beyond a multiple of four, and the columns beyond whole registers.
     for t in range(count):
         x0, o = x_first + t * x_down, out_first + t * out_step
         for k in range(whole if t < tiled else 0, whole, lanes):
@@ -160,20 +161,21 @@ def add_product(
 def walk_term(
     inward: bool, u: NDArray[Any], panels: NDArray[Any], before: int, first: int, last: int, block: NDArray[Any]
 ) -> None:
-    """Add a term to the columns of a block from `first` to `last`; inward, what these columns give to the panels.
+    """Add a term to the columns `first` to `last` of a block; inward, add what these columns contribute to the panels.
 
-    The range has whole indices of the leading mode. That is where the rows of u are, if nothing comes before them; else
-    it is in what comes before them, and all the rows of u are reached.
+    The range covers whole indices of the leading mode. If `before` is 1, the leading mode is that of the rows of u, and
+    the range selects some of these rows. Otherwise the range selects some of the places before them, and all rows of u
+    are used.
     """
     size, rank = u.shape
     if rank == 0:
         return
-    one = min(1, rank)  # written out, it would have `add_product` compiled anew for every place where it is
+    one = min(1, rank)  # a literal 1 would make numba compile `add_product` again for each call that has one
     after = panels.shape[0] // (before * rank)
     b_first, b_last, j_first, j_last = first // (size * after), last // (size * after), 0, size
     if before == 1:
         b_first, b_last, j_first, j_last = 0, 1, first // after, last // after
-    # So few rows of u and of the block at a time that they stay in the cache while all their products are made.
+    # A few rows of u and of the block at a time stay in the cache while all their products are computed.
     for start in range(j_first, j_last, ROWS_AT_A_TIME):
         count = min(ROWS_AT_A_TIME, j_last - start)
         for b in range(b_first, b_last):
@@ -187,7 +189,7 @@ def walk_term(
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def sum_up(v: NDArray[Any], panels: NDArray[Any], before: int, out: NDArray[Any]) -> None:
-    """Add ``v[(b, i, a), r] * panels[(b, a), r]`` of all b, a and r to ``out[i]``."""
+    """Add the sum over b, a and r of ``v[(b, i, a), r] * panels[(b, a), r]`` to ``out[i]``."""
     rank, size = v.shape[1], out.shape[0]
     one, zero = min(1, rank), min(0, rank)
     after = len(v) // (size * before)
@@ -210,11 +212,11 @@ def walk_columns(
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Walk the columns of an unfolding, a sum of terms and a sparse matrix S, piece by piece.
+    """Multiply with an unfolding, a sum of terms and a sparse matrix S, one piece of its columns after the other.
 
-    Outward, `out` gets the columns of ``unfold^T given``, from the panels of the terms and with the rows of S as
-    sources. Inward, the panels get what the columns of ``unfold given`` give to them, and `out` gets ``S given``, with
-    the columns of S as sources. The q-th piece has the columns ``pieces[q, 0]`` to ``pieces[q, 1]`` and the runs
+    Outward, `out` becomes ``unfold^T given``, computed from the panels of the terms and from S, with the rows of S as
+    sources. Inward, ``S given`` is added to `out`, with the columns of S as sources, and the columns' contributions to
+    ``unfold given`` are added to the panels. Piece q has the columns ``pieces[q, 0]`` to ``pieces[q, 1]`` and the runs
     ``bounds[q]`` to ``bounds[q + 1]``.
     """
     for q in range(pieces.shape[0]):

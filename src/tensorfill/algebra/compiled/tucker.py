@@ -1,16 +1,16 @@
-"""Compiled normal equations of the Tucker form over the observed entries.
+"""Compiled normal equations of the Tucker model over the observed entries.
 
-Entries in C order share most of their coordinates with the entry before. What depends only on the first
-coordinates is therefore worked out once for all entries that share them. With x_p = kron(a_1, a_2, a_3) of order 3,
+In C order, an entry shares most of its coordinates with the entry before it. So the parts that depend only on the first
+coordinates are computed once for all entries that share them. With x_p = kron(a_1, a_2, a_3) for order 3,
 
     sum_p x_p x_p^T = sum_i (a_1 a_1^T) kron sum_j (a_2 a_2^T) kron sum_k (a_3 a_3^T),
 
-which costs r^2 an entry, (r^2)^2 a fibre and (r^3)^2 a slice, where adding up the entries one by one costs (r^3)^2
-an entry. Each a a^T is symmetric, so the sum is symmetric in the indices of each mode alone and only the
-h = r (r + 1) / 2 pairs (k, m) with m <= k are kept of each.
+which costs r^2 for an entry, (r^2)^2 for a fibre and (r^3)^2 for a slice, while a sum over single entries costs (r^3)^2
+for each entry. Each a a^T is symmetric, so the sum is symmetric in the two indices of each mode, and only the
+h = r (r + 1) / 2 pairs (k, m) with m <= k are stored for each mode.
 
-The factors come as one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. A loop runs
-over the entries `first` to `last`; several threads that share the entries each add to arrays of their own.
+The factors are one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. A loop runs over
+the entries `first` to `last`. If several threads share the entries, each of them adds to arrays of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 @numba.njit(cache=True, nogil=True)
 def first_change(coords: NDArray[Any], p: int) -> int:
-    """Return the first mode in which entry p differs from the one before, or their number if none does."""
+    """Return the first mode in which entry p differs from entry p - 1, or the number of modes if none differs."""
     for mode in range(coords.shape[1]):
         if coords[p, mode] != coords[p - 1, mode]:
             return mode
@@ -35,7 +35,7 @@ def first_change(coords: NDArray[Any], p: int) -> int:
 def add_outer(
     a: NDArray[Any], gram: NDArray[Any], rhs: NDArray[Any], gram_out: NDArray[Any], rhs_out: NDArray[Any]
 ) -> None:
-    """Add the outer products of the pairs of ``a a^T`` with `gram` and of `a` with `rhs`, and empty these two."""
+    """Add the outer products of the pairs of ``a a^T`` with `gram` and of `a` with `rhs`, then zero these two."""
     place = 0
     for k in range(len(a)):
         for x in range(len(rhs)):
@@ -65,8 +65,8 @@ def core_normal_equations(
 ) -> None:
     """Add ``sum_p x_p x_p^T`` and ``sum_p o_p x_p``, where ``x_p = kron(a_1[i_1], a_2[i_2], ..)`` for entry p.
 
-    The first h_1 * h_2 * .. places of `gram`, the pairs of mode 1 running slowest, and the first r_1 * r_2 * ..
-    of `total` have the answer. The others are room for the sums over the modes l, l + 1, .., which start at
+    The result is in the first h_1 * h_2 * .. places of `gram`, with the pairs of mode 1 running slowest, and in the
+    first r_1 * r_2 * .. places of `total`. The other places hold the sums over the modes l, l + 1, .., which start at
     ``gram_bounds[l]`` and ``sum_bounds[l]``.
     """
     lowest = len(ranks) - 1
@@ -104,14 +104,14 @@ def row_normal_equations(
     gram: NDArray[Any],
     rhs: NDArray[Any],
 ) -> None:
-    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to ``gram[i]`` and ``rhs[i]``, i being its row.
+    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to ``gram[i]`` and ``rhs[i]``, where i is the row of p.
 
     The feature w_p is block ``groups[p]`` of the core, contracted with the row of each other factor. `core` has shape
-    (groups, numbers of a block), its mode d last; `coords`, `starts` and `ranks` are those of the other modes. Only
+    (groups, size of a block), with its mode d last. `coords`, `starts` and `ranks` are those of the other modes. Only
     the lower triangles of `gram` are filled.
     """
     order, rank, block = len(ranks), rhs.shape[1], core.shape[1]
-    # Part l, of which the places start at bounds[l], is the block contracted with the first l of the other modes.
+    # Part l, which starts at bounds[l], is the block contracted with the first l of the other modes.
     bounds = np.zeros(order + 2, dtype=np.int64)
     bounds[1] = block
     for mode in range(order):

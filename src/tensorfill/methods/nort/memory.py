@@ -1,4 +1,4 @@
-"""What fits in the machine's memory, and which storage is the faster."""
+"""Which storage fits in memory, and which is faster."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ...observations import Observations
 ALWAYS_DENSE_SIZE = 2**16
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
 ALWAYS_DENSE_DENSITY = 0.8
-"""Dense storage is about as fast for tensors of up to the first size, and has no loops to compile; it is the faster one
-up to the second size from the density after it, and for larger ones from the last density. Measured by
+"""Up to the first size dense storage is about as fast, and has no loops to compile. Up to the second size it is
+faster from the density beside it on, and for larger tensors from the last density on. Measured by
 ``benchmarks/storage.py``."""
 
 DENSE_COPIES = 6
 """Arrays of the tensor's size that dense storage holds at its peak."""
 
 FEWEST_COLUMNS = 16
-"""Columns of the length of an unfolding that the sparse storage holds at its peak for an answer of rank one."""
+"""Columns of an unfolding's length that sparse storage holds at its peak, for an answer of rank one."""
 
 
 def physical_bytes() -> float:
-    """Return the size of the machine's memory, or infinity where it cannot be told."""
+    """Return the size of the machine's memory, or infinity if the system does not say."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
@@ -32,7 +32,7 @@ def physical_bytes() -> float:
 
 
 def dense_is_faster(observations: Observations) -> bool:
-    """Tell whether dense storage is the faster for this size and density, and fits."""
+    """Return whether dense storage is faster for this size and density, and fits."""
     size = math.prod(observations.shape)
     if size * observations.dtype.itemsize * DENSE_COPIES > physical_bytes() / 2:
         return False

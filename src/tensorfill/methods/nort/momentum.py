@@ -1,4 +1,4 @@
-"""How far a method extrapolates along its last step."""
+"""Momentum: how far NORT extrapolates along its last step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Momentum(Protocol):
         """How far to extrapolate now."""
 
     def update(self, accepted: bool) -> None:
-        """Take note of whether the extrapolation was accepted; where it was not, a step without one was made."""
+        """Record whether the extrapolated step was accepted; if not, a step without extrapolation was made."""
 
 
 class RestartMomentum:
@@ -35,7 +35,7 @@ class RestartMomentum:
 
 
 class AdaptiveMomentum:
-    """Steps 4 to 8 of Algorithm 2: gamma grows by 1/p where accepted and falls by p where not."""
+    """Steps 4 to 8 of Algorithm 2: gamma grows by 1/p if accepted and falls by p if not."""
 
     def __init__(self, gamma: float = 0.1, p: float = 0.5) -> None:
         self.gamma, self._p = gamma, p

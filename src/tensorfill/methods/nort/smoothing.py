@@ -2,14 +2,14 @@
 
     minimise  sum over the observed entries p of kappa(|X_p - O_p|)  +  sum_d lam_d * phi_d(unfold_d X)
 
-is not smooth where a prediction meets its observation, and NORT needs a gradient. There are two ways round that:
+is not smooth where a prediction equals its observation, and NORT needs a gradient. There are two solutions:
 
 - `SmoothedNort` is Algorithm 3: the kink is rounded off within a distance delta, which shrinks from stage to stage. A
-  stage is a run of NORT, from the answer of the last.
-- Where there is noise beside the outliers, little is gained by a delta far below the noise. `rejection.rough_fit` tells
-  how large the noise is, and ``robust.cut_at(1.345 * noise)`` is a loss of curvature 1 for plain NORT, from the answer
-  of the rough fit. For the absolute difference that loss is the smoothed one with delta = 1.345 * noise, up to a factor
-  and a constant.
+  stage is a run of NORT from the answer of the last.
+- If there is noise beside the outliers, a delta far below the noise gains little. `choosing.corrupt.rough_fit`
+  estimates the noise, and ``robust.cut_at(1.345 * noise)`` is a loss of curvature 1 for plain NORT, which starts from
+  the rough fit. For the absolute difference this is the smoothed loss with delta = 1.345 * noise, up to a factor and a
+  constant.
 """
 
 from __future__ import annotations
@@ -17,30 +17,32 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..._support.checks import real_number
 from ..._support.types import Floats
 from ...losses import Loss, Square
-from ...losses.robust import Robust, SmoothedRobust, Tangent, noise_scale, reach
+from ...losses.robust import Robust, SmoothedRobust, Tangent, noise_scale
 from ...models import Model
 from ..base import Progress, Solver
 from ..problem import Problem
-from .method import Nort, NortSolver
+from .method import Nort
 from .proximal_average import ProximalAverage
+from .solver import NortSolver
 
 WIDEST = 3.0
-"""Delta begins at so many times the size of the residuals: wider, the answer is the same."""
+"""The first delta is this many times the size of the residuals: a wider one gives the same answer."""
 
 FASTEST = 0.5
-"""Where the residuals are far smaller than delta, so much of it is left in the next stage, if `shrink` is not less."""
+"""If the residuals are far smaller than delta, the next delta is this share of it, or `shrink` if that is less."""
 
 STEADY = 0.97
-"""The size of the residuals has settled if a stage leaves so much of it."""
+"""The size of the residuals has settled if a stage leaves this share of it."""
 
 SMALLEST = 1e-4
-"""Where the data can be fitted exactly the residuals shrink with delta; this share of the first delta is the last."""
+"""If the data can be fitted exactly, residuals shrink with delta; the last delta is this share of the first."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ class Stage:
     loss
         The smooth loss.
     delta
-        Within which distance the kink is rounded off.
+        The distance within which the kink is rounded off.
     first_delta
-        That of the first stage.
+        The delta of the first stage.
     size
         The size of the residuals at its beginning.
     last
@@ -73,10 +75,10 @@ class SmoothedNort(Nort):
     """Algorithm 3 of the paper: NORT with the kink of the loss rounded off within a distance that shrinks.
 
     The loss of the problem is a `tensorfill.losses.robust.Robust`. That of a stage is `SmoothedRobust` with delta,
-    and tau follows its curvature, kappa_0 / delta. The first delta is set by the residuals of the starting
-    point, which takes the place of the paper's data between 0 and 1; each further one is `shrink` times the last, or
-    less where the residuals are far smaller. While delta is above the theta of kappa, the loss is kappa_0 |x - o|, the
-    tangent of kappa, smoothed: kappa itself would not pull at most of the entries yet.
+    and tau follows its curvature, kappa_0 / delta. The first delta follows from the residuals of the starting
+    point, where the paper assumes data between 0 and 1. Each further one is `shrink` times the last, or less if the
+    residuals are far smaller. While delta is above the theta of kappa, the loss is the smoothed tangent of kappa,
+    kappa_0 |x - o|: kappa itself would not pull at most of the entries yet.
 
     The last stage is the first whose delta is below `floor` times the size of the residuals, when that has settled, or
     the one that leaves the robust objective unchanged to `tol`. The history has the robust objective, and as `f_tau`
@@ -85,7 +87,7 @@ class SmoothedNort(Nort):
     Parameters
     ----------
     shrink
-        How much of delta is left in the next stage: delta_0 in the paper; between 0 and 1.
+        The ratio of one delta to the last, delta_0 in the paper; between 0 and 1.
     floor
         The last delta, as a share of the size of the residuals (see `noise_scale`). With 1.345 the answer
         is that of the noise beside the outliers, in fewer iterations.
@@ -111,6 +113,10 @@ class SmoothedNort(Nort):
     12.0
     """
 
+    name: ClassVar[str] = "smoothed_nort"
+    stages: ClassVar[frozenset[str]] = frozenset()
+    takes_robust: ClassVar[bool] = True
+
     shrink: float = 0.9
     floor: float = 0.1
     stage_tol: float = 1e-3
@@ -120,6 +126,8 @@ class SmoothedNort(Nort):
         real_number(self.shrink, "shrink", above=0, below=1)
         real_number(self.floor, "floor", above=0)
         real_number(self.stage_tol, "stage_tol", above=0)
+        if self.open_settings:
+            raise ValueError("lam must be given for SmoothedNort, as a number or one for each mode, but it is 'auto'.")
         if self.tau is not None:
             raise ValueError(
                 "tau must be left out for a robust loss, as it follows the curvature of each stage, "
@@ -136,8 +144,15 @@ class SmoothedNort(Nort):
             return dataclasses.replace(super().regulariser(problem.with_loss(Square())), tau=math.nan)
         return super().regulariser(problem)
 
+    def resolved(self, problem: Problem) -> Self:
+        """Return the same settings; tau follows the stages."""
+        return self
+
+    def approach(self, problem: Problem, **run: Any) -> None:
+        """Return None: the stages come down from a wide delta by themselves."""
+
     def next_stage(self, stage: Stage | None, robust: Robust, residuals: Floats, change: float) -> Stage:
-        """Return what follows a stage.
+        """Return the next stage.
 
         Parameters
         ----------
@@ -146,18 +161,18 @@ class SmoothedNort(Nort):
         robust
             The loss that is asked for.
         residuals
-            Prediction less observation, where the method stands.
+            Prediction minus observation at the current point.
         change
-            By how much the robust objective changed in the stage, relative to its value.
+            The change of the robust objective in the stage, relative to its value.
         """
-        size, theta = noise_scale(residuals), reach(robust.penalty)
+        size, theta = noise_scale(residuals), robust.penalty.reach
         if stage is not None and stage.delta <= min(size, theta) and change <= self.tol:
             return dataclasses.replace(stage, last=True)
         delta = self.shrink * WIDEST * size
         if stage is not None:
             delta = min(max(delta, FASTEST * stage.delta), self.shrink * stage.delta)
         first = delta if stage is None else stage.first_delta
-        # Residuals that still shrink say nothing of the noise yet.
+        # Residuals that still shrink do not show the noise yet.
         steady = stage is not None and size >= STEADY * stage.size
         last = (steady and delta <= self.floor * size) or delta <= SMALLEST * first
         if last:
@@ -168,13 +183,13 @@ class SmoothedNort(Nort):
 
 @dataclass(frozen=True)
 class StagedProgress(Progress):
-    """Where a method in stages stands; the tolerance has nothing to watch until the last stage."""
+    """The state of a method in stages; the tolerance watches the last stage only."""
 
     last: bool = False
 
     @property
     def merit(self) -> float:
-        """What the tolerance watches."""
+        """The number that the tolerance watches."""
         return self.f_tau if self.last else math.nan
 
 
@@ -189,7 +204,7 @@ class SmoothedSolver:
             )
         self._settings, self._problem, self._robust, self._rng = settings, problem, problem.loss, rng
         # The residuals of the starting point do not depend on the loss.
-        standing = NortSolver(settings, problem.with_loss(Square()), start, rng)
+        standing = settings.solver(problem.with_loss(Square()), start, rng)
         self._stage = settings.next_stage(None, self._robust, self._residuals(standing), math.inf)
         self._solver = self._begun(self._stage, standing.model())
         self._progress = self._progress_of(self._stage, self._solver)
@@ -197,11 +212,11 @@ class SmoothedSolver:
 
     @property
     def stage(self) -> Stage:
-        """The stage that it is in."""
+        """The current stage."""
         return self._stage
 
     def progress(self) -> Progress:
-        """Return where it stands, with the robust objective."""
+        """Return the current state, with the robust objective."""
         return self._progress
 
     def model(self) -> Model:
@@ -227,7 +242,7 @@ class SmoothedSolver:
 
     def _begun(self, stage: Stage, start: Model) -> NortSolver:
         """Return NORT at the beginning of a stage."""
-        return NortSolver(self._settings, self._problem.with_loss(stage.loss), start, self._rng)
+        return self._settings.solver(self._problem.with_loss(stage.loss), start, self._rng)
 
     def _residuals(self, solver: NortSolver) -> Floats:
         """Return prediction less observation."""

@@ -1,0 +1,55 @@
+"""The one clock of a run: every stage of it stops at the same moment."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from .checks import real_number
+
+
+class TimeUp(Exception):
+    """The time limit was reached between two pieces of work."""
+
+
+class Clock:
+    """The time since a run began, and the moment at which it must end.
+
+    Parameters
+    ----------
+    limit
+        Seconds from now until the end; None for a run without a limit.
+
+    Examples
+    --------
+    >>> Clock().expired, Clock(1e-9).remaining == 0.0
+    (False, True)
+    """
+
+    def __init__(self, limit: float | None = None) -> None:
+        self._began = time.monotonic()
+        self.limit = None if limit is None else real_number(limit, "time_limit", above=0)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the clock started."""
+        return time.monotonic() - self._began
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the end; infinite without a limit."""
+        return math.inf if self.limit is None else max(self.limit - self.elapsed, 0.0)
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time limit has been reached."""
+        return self.remaining == 0.0
+
+    def check(self) -> None:
+        """Raise `TimeUp` if the time limit has been reached."""
+        if self.expired:
+            raise TimeUp
+
+    def part(self, share: float) -> Clock:
+        """Return a clock that starts now and ends after this share of the remaining time."""
+        return Clock() if self.limit is None else Clock(max(share * self.remaining, 1e-9))

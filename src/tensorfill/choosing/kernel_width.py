@@ -1,0 +1,111 @@
+"""The width of a kernel graph, chosen on held-out slices.
+
+The observed slices are divided into parts. Each part is held out once and predicted from the other observed slices by
+their harmonic extension. The width with the smallest squared error wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import scipy.sparse
+
+from .._support.checks import mode_number
+from .._support.types import Booleans, Floats, Integers
+from ..graphs import KernelGraph, check_laplacian
+from ..graphs.reduction import Graph, harmonic_extension
+from ..models.additive import Additive
+from ..observations import Observations
+from .additive_effects import fit_additive
+
+FOLDS = 5
+"""The number of parts into which the observed slices are divided; each part is held out once."""
+
+
+def checked_graphs(
+    given: Mapping[int, object] | None, observations: Observations, rng: np.random.Generator
+) -> dict[int, Graph]:
+    """Return the checked Laplacian of each mode that has a graph; the width of a kernel is chosen first."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"laplacian must map modes to graphs, as in {{0: graph}}, but {type(given).__name__} was given."
+        )
+    found: dict[int, Graph] = {}
+    for key, graph in given.items():
+        mode = mode_number(key, "laplacian", observations.ndim)
+        size = observations.shape[mode]
+        if isinstance(graph, KernelGraph):
+            if graph.size != size:
+                raise ValueError(
+                    f"the graph of mode {mode} must have one node for each of its {size:,} indices, "
+                    f"but it has {graph.size:,}."
+                )
+            graph = graph.laplacian(best_width(graph, observations, mode, rng))
+        found[mode] = check_laplacian(graph, size, mode)
+    return found
+
+
+def best_width(graph: KernelGraph, observations: Observations, mode: int, rng: np.random.Generator) -> float:
+    """Return the width that predicts held-out slices best from the other observed slices.
+
+    Missing entries of the other slices are replaced by the mean of the data plus the effects of the other modes.
+    """
+    kept = np.unique(observations.coords[:, mode])
+    if len(kept) < 2:
+        return graph.widths[len(graph.widths) // 2]
+    fitted = fit_additive(observations)
+    # The effect of a held-out slice was fitted with its entries, so it must not help to predict them.
+    effects = [np.zeros_like(part) if at == mode else part for at, part in enumerate(fitted.effects)]
+    offset = Additive(fitted.mean, tuple(effects))
+    parts = np.array_split(rng.permutation(kept), min(FOLDS, len(kept)))
+    residuals = observations.with_values(observations.values - offset.predict(observations.coords))
+    errors = [_squared_error(graph.laplacian(width), residuals, mode, kept, parts) for width in graph.widths]
+    return graph.widths[int(np.argmin(errors))]
+
+
+def _squared_error(
+    graph: Graph, residuals: Observations, mode: int, kept: Integers, parts: Sequence[Integers]
+) -> float:
+    """Return the sum of squared errors over all parts, each predicted from the slices of the other parts."""
+    total = 0.0
+    for part in parts:
+        others = np.setdiff1d(kept, part)
+        extension, _ = harmonic_extension(graph, others)
+        row_of = np.full(graph.shape[0], -1)
+        row_of[others] = np.arange(extension.shape[1])
+        total += _squared_error_of_part(residuals, mode, np.isin(residuals.coords[:, mode], part), extension, row_of)
+    return total
+
+
+def _squared_error_of_part(
+    residuals: Observations, mode: int, held_out: Booleans, extension: Floats, row_of: Integers
+) -> float:
+    """Return the sum of squared errors of the held-out entries, predicted by the extension of the other entries.
+
+    Parameters
+    ----------
+    residuals
+        The data minus its mean and effects.
+    mode
+        The mode of the graph.
+    held_out
+        The entries that are held out, as a mask.
+    extension
+        The harmonic extension from the slices that are not held out to all slices.
+    row_of
+        The column of `extension` for each slice that is not held out.
+    """
+    columns = residuals.group_numbers("fibre", mode)
+    _, columns = np.unique(columns, return_inverse=True)
+    known = scipy.sparse.csr_array(
+        (residuals.values[~held_out], (row_of[residuals.coords[~held_out, mode]], columns[~held_out])),
+        shape=(extension.shape[1], int(columns.max()) + 1),
+    )
+    slices = residuals.coords[held_out, mode]
+    used = np.unique(slices)
+    prediction = np.asarray(known.T @ extension[used].T)
+    difference = residuals.values[held_out] - prediction[columns[held_out], np.searchsorted(used, slices)]
+    return float(difference @ difference)

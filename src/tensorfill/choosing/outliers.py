@@ -1,0 +1,67 @@
+"""Which observed entries are outliers, judged by the answer of a robust fit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._support.checks import real_number
+from .._support.types import Booleans, Floats, Integers
+from ..losses.robust import largest_noise, noise_scale
+from ..models import Model
+from ..observations import Observations
+
+__all__ = ["outliers", "without_outliers"]
+
+
+def outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> tuple[Integers, Floats]:
+    """Return the observed entries that are judged corrupt, and how far off they are.
+
+    Parameters
+    ----------
+    observations
+        The data.
+    model
+        The answer of a robust fit.
+    beyond
+        Entries that differ from the model by more than this are corrupt. The default is sqrt(2 log n) standard
+        deviations of the noise, for n entries, which normal noise rarely exceeds (see
+        `tensorfill.losses.robust.largest_noise`).
+
+    Returns
+    -------
+    coords, amounts
+        The coordinates of the k corrupt entries, of shape (k, ndim), and observation minus prediction at each.
+
+    Examples
+    --------
+    >>> from tensorfill.models import Dense
+    >>> table = np.array([[1.0, 2.1], [3.0, 70.0]])
+    >>> outliers(Observations.from_dense(table), Dense(np.array([[1.1, 2.0], [3.1, 4.0]])))
+    (array([[1, 1]]), array([66.]))
+    """
+    differences, corrupt = _judged(observations, model, beyond)
+    positions = np.unravel_index(observations.positions[corrupt], observations.shape)
+    return np.stack(positions, axis=1), differences[corrupt]
+
+
+def without_outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> Observations:
+    """Return the data without the entries that are judged corrupt; for the parameters see `outliers`."""
+    _, corrupt = _judged(observations, model, beyond)
+    return observations.select(~corrupt)
+
+
+def _judged(observations: Observations, model: Model, beyond: float | None) -> tuple[Floats, Booleans]:
+    """Return observation minus prediction at each entry, and whether the entry is judged corrupt."""
+    if observations.is_dense:
+        predicted = model.to_dense(max_bytes=math.inf).reshape(-1)[observations.positions]
+    else:
+        predicted = model.predict(observations.coords)
+    differences = observations.values - predicted
+    if beyond is None:
+        limit = largest_noise(noise_scale(differences), len(differences))
+    else:
+        limit = real_number(beyond, "beyond", at_least=0)
+    corrupt: Booleans = np.asarray(np.abs(differences) > limit)
+    return differences, corrupt

@@ -1,0 +1,148 @@
+"""How the entries are divided into those to fit and those to score with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import real_number, whole_number
+from .._support.types import Floats
+from ..graphs.reduction import Graph, ReducedTensor, make_roughness, reduce
+from ..losses import Loss
+from ..methods.problem import Problem
+from ..models import FoldedLowRank, Model
+from ..observations import Observations
+from .holdout import Holdout, make_holdout
+
+FEWEST_TO_CHOOSE = 10
+"""With fewer observed entries than this, none can be spared to choose settings with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """How entries are held out to choose settings and to base error bars on.
+
+    Parameters
+    ----------
+    validation
+        The fraction of the entries that is held out, or the held-out entries themselves.
+    holdout
+        What is held out together: ``"auto"`` for what goes missing together (single entries, whole fibres or blocks);
+        ``"entry"`` for single entries; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for slices, one
+        for each index of a mode; or the sizes of a block.
+    splits
+        How many times entries are held out anew. All splits choose together, side by side, and error bars rest on all
+        of them. More splits choose better if entries are few, and cost as much more.
+
+    Examples
+    --------
+    >>> Choice(holdout=("fibre", 2), splits=3)
+    Choice(validation=0.1, holdout=('fibre', 2), splits=3)
+    """
+
+    validation: float | Observations = 0.1
+    holdout: str | Sequence[Any] = "auto"
+    splits: int = 1
+
+    def __post_init__(self) -> None:
+        whole_number(self.splits, "splits", at_least=1)
+        if not isinstance(self.validation, Observations):
+            real_number(self.validation, "validation", above=0, below=1)
+        elif self.splits > 1:
+            raise ValueError(f"splits must be 1 if validation is the entries themselves, but {self.splits} was given.")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The entries to fit, as a problem, and the entries to score with.
+
+    Parameters
+    ----------
+    problem
+        What is fitted. With graphs, the slices without an entry to fit are left out.
+    held_out
+        The entries to score with, of the whole tensor.
+    reduced
+        The graphs, and the way from the problem's slices back to all; None without graphs.
+    """
+
+    problem: Problem
+    held_out: Observations
+    reduced: ReducedTensor | None = None
+
+    def predict(self, model: Model) -> Floats:
+        """Return the predictions of a model of the problem at the held-out entries."""
+        return self.whole(model).predict(self.held_out.coords)
+
+    def losses(self, model: Model) -> Floats:
+        """Return the loss of a model of the problem at each held-out entry."""
+        return self.problem.loss.value(self.predict(model), self.held_out.values)
+
+    def whole(self, model: Model) -> Model:
+        """Return the model of the whole tensor from a model of the problem."""
+        return model if self.reduced is None else self.reduced.extend(model)
+
+    def part(self, model: Model) -> Model:
+        """Return the model of the problem from a model of the whole tensor."""
+        if self.reduced is None or not self.reduced.extensions:
+            return model
+        part = self.reduced.restrict(model)
+        return part.orthonormal() if isinstance(part, FoldedLowRank) else part
+
+    def at(self, mu: float) -> Problem:
+        """Return the problem with the roughness of its graphs."""
+        if self.reduced is None:
+            return self.problem
+        curvature = float(self.problem.loss.curvature)
+        return self.problem.with_roughness(make_roughness(self.reduced.graphs, mu, curvature))
+
+
+def make_splits(
+    observations: Observations,
+    loss: Loss,
+    choice: Choice,
+    rng: np.random.Generator,
+    graphs: Mapping[int, Graph] | None = None,
+) -> tuple[list[Split], Holdout]:
+    """Return the splits, and how entries were held out.
+
+    Parameters
+    ----------
+    observations, loss
+        The data, and how predictions are compared with it.
+    choice
+        What to hold out, and how often.
+    rng
+        Decides what is held out.
+    graphs
+        Laplacians by mode. If a mode with a graph has slices without any entry, whole slices are held out too.
+    """
+    validation = choice.validation
+    if isinstance(validation, Observations):
+        if validation.shape != observations.shape:
+            raise ValueError(
+                f"validation must have the shape of the data, {observations.shape}, but it has {validation.shape}."
+            )
+        return [whole_split(observations, validation, loss, graphs)], Holdout(None, observations.shape)
+    if len(observations) < FEWEST_TO_CHOOSE:
+        raise ValueError(
+            f"At least {FEWEST_TO_CHOOSE} observed entries are needed to hold some out and choose settings by them, "
+            f"but there are {len(observations)}; give every setting of the method, such as lam."
+        )
+    for mode in graphs or ():
+        if choice.holdout == "auto" and len(np.unique(observations.coords[:, mode])) < observations.shape[mode]:
+            choice = replace(choice, holdout=("slice", mode))
+    how = make_holdout(choice.holdout, observations)
+    parts = [how.split(observations, validation, rng) for _ in range(choice.splits)]
+    return [whole_split(*part, loss, graphs) for part in parts], how
+
+
+def whole_split(fitted: Observations, held_out: Observations, loss: Loss, graphs: Mapping[int, Graph] | None) -> Split:
+    """Return the split with these entries, reduced to the slices that have any if there are graphs."""
+    if not graphs:
+        return Split(Problem(fitted, loss), held_out)
+    reduced = reduce(fitted, graphs)
+    return Split(Problem(reduced.observations, loss), held_out, reduced)

@@ -1,0 +1,83 @@
+"""The default search: a walk along each axis that a method declares, every point from the answer of the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..methods.base import Axis, Method
+from ..methods.search import Search, Trial, Trials
+
+PATIENCE = 3
+"""A walk ends after this many points without a better score."""
+
+CLEARLY_WORSE = 1.3
+"""A walk ends at once if the score is this much worse than the best."""
+
+
+class Walk:
+    """Chooses the open settings of a method one after the other.
+
+    Along an axis every value is tried from the answer of the last, until held-out entries no longer gain. Then the
+    next axis is walked from the best. A method with nothing open is tried as it is.
+
+    Parameters
+    ----------
+    method
+        The method with its open settings.
+    """
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+
+    def run(self, trials: Trials) -> None:
+        """Walk along every axis in turn."""
+        axes = self._method.axes(trials.problems[0], trials.rng)
+        chosen: dict[str, Any] = {axis.setting: axis.meanwhile for axis in axes}
+        for axis in axes:
+            before = trials.best
+            self._walk(trials, axis, chosen)
+            if trials.best is not before:
+                chosen[axis.setting] = getattr(trials.leader.method, axis.setting)
+        if not axes:
+            trials.run(self._method, None, tried={})
+        self._stiffen(trials)
+
+    def final(self, trials: Trials, entries: int) -> Method:
+        """Return the method of the best trial, rescaled to the number of entries."""
+        fitted = len(trials.problems[0].observations)
+        return trials.leader.method.rescaled(entries / fitted)
+
+    def _walk(self, trials: Trials, axis: Axis, chosen: dict[str, Any]) -> None:
+        last = best = trials.best
+        since = 0
+        for value in axis.values:
+            settings = chosen | {axis.setting: value}
+            method = replace(self._method, **settings)
+            last = trials.run(method, last, tried=_numbers(settings), max_iter=method.trial_iterations)
+            best, since = (last, 0) if last.beats(best) else (best, since + 1)
+            if since >= PATIENCE or _clearly_worse(last, best):
+                return
+
+    def _stiffen(self, trials: Trials) -> None:
+        """Try the graph Laplacians, from weak to strong, while the score improves."""
+        for mu in trials.stiffnesses if self._method.takes_roughness else ():
+            before = trials.leader
+            trials.run(before.method, before, tried=before.point.tried, mu=mu)
+            if trials.leader is before:
+                return
+
+
+def _clearly_worse(last: Trial, best: Trial | None) -> bool:
+    return best is not None and last.point.held_out > CLEARLY_WORSE * best.point.held_out
+
+
+def _numbers(settings: dict[str, Any]) -> dict[str, float]:
+    """Return the settings that the path records."""
+    return {name: value for name, value in settings.items() if isinstance(value, int | float)}
+
+
+def search_for(method: Method) -> Search:
+    """Return the search of a method: its own, or a walk along its axes."""
+    own = method.search()
+    return Walk(method) if own is None else own

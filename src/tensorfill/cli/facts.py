@@ -1,0 +1,167 @@
+"""A fit in words for people, and in words and numbers for other programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._support.types import Floats
+from .._support.words import numbers, percent, sizes
+from .output import as_options
+
+if TYPE_CHECKING:
+    from ..fit import Fit
+    from ..observations import Observations
+
+
+def facts_of_fit(fit: Fit, observations: Observations, seconds: float) -> list[tuple[str, str]]:
+    """Return a fit in words."""
+    return [
+        ("data", f"{sizes(fit.shape)}, {len(observations):,} entries observed ({percent(observations.density)})"),
+        *facts_of_choice(fit),
+        ("stopped", as_options(str(fit.status))),
+        ("took", f"{seconds:.1f} s, with {fit.history[-1].iteration} iterations in the last fit"),
+    ]
+
+
+def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
+    """Return what was chosen, in words."""
+    recipe = fit.recipe
+    tried = f", of {len(fit.path)} tried" if fit.path else ""
+    chosen = settings_in_words(fit)
+    return [
+        ("method", _method(fit)),
+        ("loss", loss_in_words(fit)),
+        ("settings", f"{chosen}{tried}" if chosen else ""),
+        ("ranks", _ranks(fit)),
+        ("polished", "by least squares on these ranks" if recipe.polish is not None else ""),
+        ("smooth", _smooth(fit)),
+        ("centred", "mean and effect of each index subtracted first" if recipe.centred else ""),
+        ("held out", _held_out(fit)),
+    ]
+
+
+def _method(fit: Fit) -> str:
+    """Return the name of the method, with the others that were tried."""
+    others = [point.method.name for point in fit.path or () if point.method.name != fit.method.name]
+    beside = f", better than {', '.join(dict.fromkeys(others))} on held-out entries" if others else ""
+    return f"{fit.method.name}{beside}"
+
+
+def _smooth(fit: Fit) -> str:
+    """Return along which modes a smooth field was added, if any."""
+    smoothing = fit.recipe.smoothing
+    if smoothing is None:
+        return ""
+    along = ", ".join(fit.labels.names[mode] for mode in smoothing.weights)
+    return f"field along {along}{'' if smoothing.low_rank else ', in place of the method'}"
+
+
+def _held_out(fit: Fit) -> str:
+    """Return what was held out together, and the error there."""
+    holdout = fit.recipe.holdout
+    return "" if holdout is None else f"{holdout.in_words(fit.labels)}, error {fit.held_out_error:.4g}"
+
+
+def settings_in_words(fit: Fit) -> str:
+    """Return the regularisation, or the settings of a method without it that are not its usual ones."""
+    if fit.lam:
+        penalties = dict.fromkeys(_called(penalty) for penalty in fit.penalties)
+        words = [f"lambda {numbers(fit.lam)}"]
+        words += [f"penalty {' and '.join(penalties)}"] if penalties else []
+        words += [f"theta {numbers(fit.theta)}"] if any(theta is not None for theta in fit.theta) else []
+        return ", ".join(words)
+    usual = {each.name: each.default for each in dataclasses.fields(fit.method)}
+    changed = {name: value for name, value in method_settings(fit).items() if value != usual[name]}
+    return ", ".join(f"{name} {_value(value)}" for name, value in changed.items())
+
+
+def _value(value: Any) -> str:
+    """Return the value of a setting, a number with three significant digits."""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def method_settings(fit: Fit) -> dict[str, Any]:
+    """Return the settings of the method by name; none if a file holds only its text."""
+    from ..methods.base import Method
+    from ..methods.registry import setting_names
+
+    method: Any = fit.method
+    if not isinstance(method, Method):
+        return {}
+    return {name: getattr(method, name) for name in setting_names(type(method))}
+
+
+def loss_in_words(fit: Fit) -> str:
+    """Return the loss by the name that the caller gave, or else by its own."""
+    asked = fit.recipe.asked.get("loss")
+    return asked if isinstance(asked, str) else _called(fit.loss)
+
+
+def _called(thing: Any) -> str:
+    """Return the name of a loss or penalty in its registry, or else its text."""
+    from ..losses import LOSSES
+    from ..penalties import PENALTIES
+
+    registries = [*LOSSES.items(), *PENALTIES.items()]
+    return next((name for name, kind in registries if type(thing) is kind), str(thing))
+
+
+def _ranks(fit: Fit) -> str:
+    """Return each rank with the name of its mode."""
+    from ..plots.naming import rank_names
+
+    names = rank_names(fit.labels, fit.modes, len(fit.ranks))
+    if names == ["rank"]:
+        return str(fit.ranks[0])
+    return ", ".join(f"{name}: {rank}" for name, rank in zip(names, fit.ranks, strict=True))
+
+
+def recipe_record(fit: Fit) -> dict[str, Any]:
+    """Return how a fit was made, for other programs."""
+    recipe = fit.recipe
+    return {
+        "method": fit.method.name,
+        "settings": method_settings(fit),
+        "loss": loss_in_words(fit),
+        "penalty": list(dict.fromkeys(_called(penalty) for penalty in fit.penalties)),
+        "lam": fit.lam,
+        "theta": fit.theta,
+        "ranks": fit.ranks,
+        "smooth": None if recipe.smoothing is None else list(recipe.smoothing.weights),
+        "centred": recipe.centred,
+        "polished": recipe.polish is not None,
+        "held_out": None if recipe.holdout is None else recipe.holdout.in_words(fit.labels),
+        "held_out_error": fit.held_out_error,
+        "tried": None if fit.path is None else len(fit.path),
+        "seed": fit.seed,
+        "iterations": fit.history[-1].iteration,
+        "status": fit.status.name,
+    }
+
+
+def fit_record(fit: Fit, observations: Observations, seconds: float) -> dict[str, Any]:
+    """Return a fit with its data and its time, for other programs."""
+    data = {
+        "shape": fit.shape,
+        "names": fit.labels.names,
+        "observed": len(observations),
+        "density": observations.density,
+    }
+    return data | recipe_record(fit) | {"seconds": seconds}
+
+
+def expected(fit: Fit, predictions: Floats) -> Floats:
+    """Return the expected observations, on the scale of the data and within the bounds, from what the model predicts.
+
+    `Fit.filled` fills in the same numbers.
+    """
+    from ..losses import Logistic
+
+    mean = getattr(fit.loss, "mean", None)
+    values = predictions if mean is None else mean(predictions)
+    if isinstance(fit.loss, Logistic):
+        values = fit.loss.low + (1 - fit.loss.low) * values
+    return values if fit.bounds is None else np.clip(values, *fit.bounds)

@@ -1,0 +1,71 @@
+"""What the command prints: sentences on standard error, facts and JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+Facts = Iterable[tuple[str, str]]
+"""Pairs of a name and a text."""
+
+
+def say(sentence: str) -> None:
+    """Print a sentence on standard error; a terminal gets lines broken between words."""
+    console = Console(stderr=True, highlight=False)
+    console.print(f"tensorfill: {escape(sentence)}", soft_wrap=not console.is_terminal)
+
+
+def show_facts(facts: Facts) -> None:
+    """Print facts in two columns, without those of empty text; a terminal wraps long texts in their column."""
+    console = Console(highlight=False, soft_wrap=True)
+    rows = [(name, text) for name, text in facts if text]
+    width = max(len(name) for name, _ in rows)
+    if not console.is_terminal:
+        for name, text in rows:
+            console.print(f"{name:<{width}}  {text}", markup=False)
+        return
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column()
+    for name, text in rows:
+        grid.add_row(name, escape(text))
+    console.print(grid, soft_wrap=False)
+
+
+def show_text(text: str) -> None:
+    """Print lines as they are; a terminal wraps long ones."""
+    Console(highlight=False, soft_wrap=True).print(text, markup=False)
+
+
+def show_json(record: Mapping[str, Any]) -> None:
+    """Print one JSON object for other programs; NaN and infinity become null."""
+    Console(highlight=False, soft_wrap=True).print(json.dumps(_plain(record)), markup=False)
+
+
+def _plain(thing: Any) -> Any:
+    """Return an object that JSON can hold."""
+    if isinstance(thing, Mapping):
+        return {str(name): _plain(value) for name, value in thing.items()}
+    if isinstance(thing, str | bool | None):
+        return thing
+    if isinstance(thing, Iterable):
+        return [_plain(each) for each in thing]
+    number = thing.item() if hasattr(thing, "item") else thing
+    if isinstance(number, float) and not math.isfinite(number):
+        return None
+    return number if isinstance(number, int | float) else str(number)
+
+
+def as_options(sentence: str) -> str:
+    """Return a sentence of the library with its settings named as options of the command.
+
+    >>> as_options("The time limit was reached; raise time_limit to go on.")
+    'The time limit was reached; raise --time-limit to go on.'
+    """
+    return sentence.replace("time_limit", "--time-limit").replace("max_iter", "--max-iter")

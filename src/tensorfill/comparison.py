@@ -1,0 +1,220 @@
+"""Several methods on the same held-out entries: which is best, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ._support.checks import generator
+from ._support.clock import Clock
+from ._support.memory import PeakMemory
+from ._support.parallel import blas_threads
+from ._support.progress import Display
+from ._support.records import Records
+from ._support.types import Floats
+from ._support.words import bytes_in_words
+from .choosing.pipeline import Pipeline, Run
+from .choosing.splits import Choice
+from .choosing.trials import error_of, standard_error_of
+from .completion import candidates, taken_in
+from .losses import Loss, Robust
+from .methods.base import Method, Status, Stopped
+from .methods.search import are_better
+from .plots.comparison import comparison as drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """One method of a comparison.
+
+    Parameters
+    ----------
+    method
+        The method, with what was chosen.
+    held_out, standard_error
+        Its error on the held-out entries, and the standard error of that.
+    seconds
+        The time it took, the choice included; the fit of all entries is not part of it.
+    memory
+        Its peak memory in bytes, above what the process held before; NaN where the system does not say. What a method
+        loads at its first use in a process, such as compiled loops, is part of it.
+    ranks
+        The ranks of the answer.
+    tried
+        What was chosen, by name.
+    trials
+        How many settings were tried.
+    stages
+        What was done around the method, in words.
+    losses
+        The loss at each held-out entry.
+    """
+
+    method: Method
+    held_out: float
+    standard_error: float
+    seconds: float
+    memory: float
+    ranks: tuple[int, ...]
+    tried: Mapping[str, float]
+    trials: int
+    stages: tuple[str, ...] = ()
+    losses: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.method.name
+
+    @property
+    def chosen(self) -> str:
+        """What was chosen, in words."""
+        settings = [f"{name} {value:.3g}" for name, value in self.tried.items()]
+        return ", ".join([*settings, *self.stages])
+
+
+class Comparison(Records[Contender]):
+    """The methods of a comparison, the lowest held-out error first; printed, it is a table."""
+
+    columns = (*(each.name for each in fields(Contender)), "name", "chosen")
+
+    @property
+    def best(self) -> Contender:
+        """The method with the lowest held-out error."""
+        return self[0]
+
+    def is_clear(self) -> bool:
+        """Return whether the best beats the second by more than chance, entry by entry."""
+        return len(self) < 2 or are_better(self[0].losses, self[1].losses)
+
+    def plot(self, ax: Axes | None = None, *, file: str | PathLike[str] | None = None) -> Axes:
+        """Draw the held-out errors with their standard errors, and the seconds; see `plots.comparison`."""
+        return drawn(self, ax, file=file)
+
+    def __str__(self) -> str:
+        head = ("method", "held-out error", "seconds", "memory", "ranks", "chosen")
+        rows = [
+            (
+                each.name,
+                f"{each.held_out:.4g} ± {each.standard_error:.2g}",
+                f"{each.seconds:.1f}",
+                "not known" if np.isnan(each.memory) else bytes_in_words(each.memory),
+                " ".join(map(str, each.ranks)),
+                each.chosen,
+            )
+            for each in self
+        ]
+        widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows])
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def compare(
+    data: Any,
+    methods: str | Sequence[str | Method] = "auto",
+    *,
+    missing: str | None = None,
+    value: str | None = None,
+    loss: str | Loss | Robust = "square",
+    laplacian: Mapping[Any, Any] | None = None,
+    smooth: Sequence[int | str] | str | None = None,
+    centre: bool | str = "auto",
+    refine: str | None = None,
+    choose: Choice | None = None,
+    dtype: DTypeLike = np.float64,
+    time_limit: float | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool = False,
+) -> Comparison:
+    """Compare methods on the same held-out entries.
+
+    Every method chooses its settings on the same splits, and is scored by the fit without the held-out entries. The
+    errors are those of the best of several trials on these entries, so they are slightly optimistic for all.
+
+    Parameters
+    ----------
+    data
+        What `tensorfill.complete` takes.
+    methods
+        Names of methods or method objects; ``"auto"`` for those that ``complete(data, method="auto")`` tries.
+    missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress
+        As in `tensorfill.complete`.
+    smooth
+        As in `tensorfill.complete`, but by default no smooth field is added, to compare the methods themselves.
+    time_limit
+        Seconds for the whole comparison, divided evenly among the methods. One that runs out of time is scored by its
+        best answer so far.
+
+    Returns
+    -------
+    Comparison
+        A record for each method, the lowest error first. ``print`` shows a table, and `Comparison.plot` draws it.
+
+    Examples
+    --------
+    >>> import tensorfill
+    >>> from tensorfill.datasets import synthetic
+    >>> data = synthetic((20, 18, 16), rank=2, rng=0)
+    >>> table = tensorfill.compare(data.observations, ["nort", "tucker_als"], rng=0)
+    >>> sorted(table["name"].tolist())
+    ['nort', 'tucker_als']
+    """
+    clock, random = Clock(time_limit), generator(rng)
+    job = taken_in(
+        data,
+        missing=missing,
+        value=value,
+        dtype=dtype,
+        loss=loss,
+        laplacian=laplacian,
+        smooth=smooth,
+        centre=centre,
+        refine=refine,
+        choose=choose,
+        rng=random,
+    )
+    named = methods if isinstance(methods, str) else list(methods)
+    made = candidates(named, {}, job)
+    with Display(progress) as display, blas_threads(1):
+        pipeline = Pipeline(job.task, Run(random, clock, display))
+        rows: list[Contender] = []
+        try:
+            pipeline.prepare(made[0])
+            for method in made:
+                rows.append(_contender(pipeline, method, clock.part(1 / (len(made) - len(rows)))))
+        except (Stopped, KeyboardInterrupt) as stop:
+            # The methods that are done stay a comparison.
+            if not rows and isinstance(stop, Stopped) and stop.status is Status.TIME_LIMIT:
+                raise ValueError(
+                    "The time limit was reached before any method had an answer; raise time_limit."
+                ) from None
+            if not rows:
+                raise KeyboardInterrupt from None
+    return Comparison(sorted(rows, key=lambda row: row.held_out))
+
+
+def _contender(pipeline: Pipeline, method: Method, clock: Clock) -> Contender:
+    watch = Clock()
+    with PeakMemory() as peak:
+        answer = pipeline.contend(method, clock)
+    stages = {"centred": answer.centred, "polished": answer.polish, "smoothed": answer.smoothing}
+    return Contender(
+        method=answer.trial.method,
+        held_out=error_of(answer.losses),
+        standard_error=standard_error_of(answer.losses),
+        seconds=watch.elapsed,
+        memory=peak.bytes,
+        ranks=answer.models[0].ranks,
+        tried=answer.trial.point.tried,
+        trials=len(answer.trials.points),
+        stages=tuple(name for name, done in stages.items() if done),
+        losses=answer.losses,
+    )

@@ -1,0 +1,12 @@
+"""Checks of a loss or a penalty of your own, before a method relies on it.
+
+A wrong sign in a derivative or a curvature that is too small does not raise an error: the method goes the wrong way or
+diverges. `check_loss` and `check_penalty` compare the parts of an object with each other at random points, and report
+in plain sentences what does not fit, and where.
+"""
+
+from .losses import check_loss
+from .penalties import check_penalty
+from .report import Report
+
+__all__ = ["Report", "check_loss", "check_penalty"]

@@ -1,0 +1,115 @@
+"""Typed objects as JSON and back, without pickle: dataclasses of tensorfill by name, everything else by its text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..choosing.holdout import Holdout
+from ..choosing.polish import Polish
+from ..choosing.recipe import Recipe
+from ..choosing.smooth_field import Smoothing
+from ..choosing.splits import Choice
+from ..losses import LOSSES
+from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
+from ..methods.base import Record, Status
+from ..methods.nort import SmoothedNort
+from ..methods.registry import METHODS
+from ..methods.search import PathPoint
+from ..penalties import PENALTIES
+
+CLASS, TUPLE, MAPPING, TEXT, STATUS = "class", "tuple", "mapping", "text", "status"
+"""The keys that mark what JSON itself cannot say."""
+
+LONGEST_TEXT = 200
+"""Letters that are kept of an object that a file cannot hold."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Unsaved:
+    """What a file does not hold: an object of the caller's own, of which only the text is known."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @property
+    def name(self) -> str:
+        """What it was called: its text up to the first bracket."""
+        return self.text.partition("(")[0]
+
+
+def _known() -> dict[str, type[Any]]:
+    kinds: list[type[Any]] = [
+        *METHODS.values(), SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope, SmoothedRobust,
+        Tangent, Choice, Holdout, PathPoint, Polish, Recipe, Record, Smoothing, Unsaved,
+    ]  # fmt: skip
+    return {kind.__name__: kind for kind in kinds}
+
+
+def encoded(thing: Any) -> Any:
+    """Return what JSON can hold of an object.
+
+    >>> from tensorfill.penalties import LSP
+    >>> encoded((LSP(0.5), {0: 1.0}))
+    {'tuple': [{'class': 'LSP', 'theta': 0.5}, {'mapping': [[0, 1.0]]}]}
+    """
+    if thing is None or isinstance(thing, bool | int | float | str):
+        return thing
+    if isinstance(thing, np.generic):
+        return thing.item()
+    if isinstance(thing, Status):
+        return {STATUS: thing.name}
+    if isinstance(thing, list):
+        return [encoded(each) for each in thing]
+    if isinstance(thing, tuple):
+        return {TUPLE: [encoded(each) for each in thing]}
+    if isinstance(thing, np.ndarray) and thing.ndim == 1:
+        return encoded(thing.tolist())
+    if isinstance(thing, Mapping):
+        return {MAPPING: [[encoded(key), encoded(value)] for key, value in thing.items()]}
+    if _known().get(type(thing).__name__) is type(thing):
+        fields = {each.name: encoded(getattr(thing, each.name)) for each in dataclasses.fields(thing) if each.init}
+        return {CLASS: type(thing).__name__} | fields
+    return {CLASS: "Unsaved", TEXT: _text_of(thing)}
+
+
+def _text_of(thing: Any) -> str:
+    """Return how an object is written, or the name of its class if its text is only an address."""
+    if isinstance(thing, type):
+        return thing.__name__
+    if not any("__repr__" in vars(kind) for kind in type(thing).__mro__[:-1]):
+        return f"{type(thing).__name__}()"
+    return " ".join(repr(thing).split())[:LONGEST_TEXT]
+
+
+def decoded(json: Any) -> Any:
+    """Return the object that `encoded` made this of.
+
+    >>> from tensorfill.penalties import LSP
+    >>> decoded(encoded((LSP(0.5), {0: 1.0})))
+    (LSP(theta=0.5), {0: 1.0})
+    """
+    if isinstance(json, list):
+        return [decoded(each) for each in json]
+    if not isinstance(json, dict):
+        return json
+    if CLASS in json:
+        fields = {name: decoded(value) for name, value in json.items() if name != CLASS}
+        try:
+            return _known()[json[CLASS]](**fields)
+        except (TypeError, ValueError):
+            # Its class checks its fields, and one of them is an object that the file does not hold.
+            if not any(isinstance(value, Unsaved) for value in fields.values()):
+                raise
+            inside = ", ".join(f"{name}={value!r}" for name, value in fields.items())
+            return Unsaved(f"{json[CLASS]}({inside})")
+    if STATUS in json:
+        return Status[json[STATUS]]
+    if TUPLE in json:
+        return tuple(decoded(each) for each in json[TUPLE])
+    return {decoded(key): decoded(value) for key, value in json[MAPPING]}

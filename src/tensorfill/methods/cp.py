@@ -1,0 +1,312 @@
+"""CP by gradient steps: a sum of outer products, fitted to the observed entries with any smooth loss.
+
+    minimise  f(X) + ridge/2 sum_d |A_d|_F^2,    X = sum_r a_r o b_r o c_r .. (columns r of A_1, A_2, A_3 ..),
+
+over all factors at once, by L-BFGS. With g_p the derivative of the loss at the observed entry p = (i_1, .., i_M), the
+gradient of row i of A_d is
+
+    ridge * row i  +  sum over the entries p with i_d = i of g_p * (product of the rows i_e of all other factors A_e),
+
+so a step costs about M * R multiplications an entry, and nothing of the size of the tensor is made.
+
+At the best factors with the same X, the lengths of a_r, b_r, c_r .. are equal. So the ridge charges each term with its
+length to the power 2 / M: terms that the data does not need vanish, and terms that grow while they cancel each other
+cost too much.
+
+The problem is not convex, and where it starts decides. Random factors often end in a bad critical point. So terms are
+appended one by one, each of them a rank-one approximation of the residuals that the terms before it leave.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from .._support.checks import is_auto, real_number, whole_number
+from .._support.clock import Clock
+from .._support.types import Floats
+from ..algebra.entry_products import EntryChunk, contracted, entry_chunks, products_of_others
+from ..losses import Loss
+from ..models import CPModel, Model
+from ..observations import Observations
+from .base import Axis, Callback, Method, Progress, Result
+from .lbfgs import LBFGS
+from .problem import Problem
+
+RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30)
+"""The ranks to try."""
+
+FIRST_RIDGE = 0.1
+"""The ridge while ranks are tried, relative to `ridge_unit`."""
+
+STRONGER = (0.3, 1.0, 3.0, 10.0)
+WEAKER = (0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6)
+"""The ridges to try afterwards, in the same unit."""
+
+CANDIDATES = 5
+POWER_SWEEPS = 6
+"""A new term is the best of this many rank-one approximations, each after this many sweeps of the power method."""
+
+LEAST_CURVATURE = 0.1
+"""The curvature of a coordinate counts as at least this share of the mean, because it changes on the way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CP(Method):
+    """CP, also called PARAFAC, by gradient steps (L-BFGS) over the observed entries, for any smooth loss.
+
+    Parameters
+    ----------
+    rank
+        The number of terms, or ``"auto"`` to choose it on held-out entries. A model of larger rank to start from keeps
+        its rank.
+    ridge
+        The weight of the squared factors, or ``"auto"`` to choose it on held-out entries.
+    max_iter, tol, blas_threads
+        As in `Method`.
+
+    Examples
+    --------
+    >>> from tensorfill.datasets import synthetic
+    >>> from tensorfill.losses import Square
+    >>> data = synthetic((30, 30, 30), rank=2, noise=0, rng=0)
+    >>> model = CP(rank=2, ridge=0).solve(Problem(data.observations, Square()), rng=0).model
+    >>> bool(abs(model.predict(data.test.coords) - data.test.values).max() < 1e-3)
+    True
+    """
+
+    name: ClassVar[str] = "cp"
+
+    rank: int | str = "auto"
+    ridge: float | str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_auto(self.rank, "rank"):
+            whole_number(self.rank, "rank", at_least=1)
+        if not is_auto(self.ridge, "ridge"):
+            real_number(self.ridge, "ridge", at_least=0)
+
+    @property
+    def open_settings(self) -> tuple[str, ...]:
+        """The rank and the ridge, if they are ``"auto"``."""
+        return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
+
+    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
+        """Return growing ranks, and then stronger and weaker ridges."""
+        paths = []
+        if is_auto(self.rank, "rank"):
+            paths.append(Axis("rank", possible_ranks(problem.observations)))
+        if is_auto(self.ridge, "ridge"):
+            unit = ridge_unit(problem)
+            # With a given rank nothing has been tried with the first ridge yet.
+            stronger = STRONGER if paths else (FIRST_RIDGE, *STRONGER)
+            for levels in (stronger, WEAKER):
+                paths.append(Axis("ridge", [level * unit for level in levels], meanwhile=FIRST_RIDGE * unit))
+        return paths
+
+    def can_start_from(self, model: Model, problem: Problem) -> bool:
+        """Return whether `model` is a CP model of the shape of the data."""
+        return isinstance(model, CPModel) and model.shape == problem.observations.shape
+
+    def approach(
+        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    ) -> Result | None:
+        """Return the answer of a smaller rank, reached through all smaller ones, or None for rank one.
+
+        Terms that are fitted before the next one is appended lead to better minima than all terms at once.
+        """
+        result = None
+        for rank in RANKS:
+            if rank >= int(self.rank):
+                break
+            start = None if result is None else result.model
+            smaller = replace(self, rank=rank)
+            result = smaller.solve(problem, start=start, rng=rng, callback=callback, clock=clock)
+            if not result.finished:
+                break
+        return result
+
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> CPSolver:
+        """Return a solver that stands at `start`, with terms of the residuals appended up to the rank."""
+        if start is not None and not self.can_start_from(start, problem):
+            raise ValueError(
+                f"start must be a CP model of shape {problem.observations.shape} for method '{self.name}', "
+                f"but it is {start!r}."
+            )
+        observations = problem.observations
+        chunks = entry_chunks(observations.coords, observations.shape, observations.dtype)
+        factors = with_terms(problem, chunks, start, int(self.rank), rng)
+        return CPSolver(CPObjective(problem, chunks, factors[0].shape[1], float(self.ridge)), factors)
+
+
+class CPSolver:
+    """L-BFGS on the factors at work on one problem.
+
+    Every coordinate is measured in units of the root of its curvature at the start. With many entries this saves half
+    of the iterations and more.
+
+    Parameters
+    ----------
+    objective
+        The function to minimise.
+    factors
+        Where to start, one matrix for each mode.
+    """
+
+    def __init__(self, objective: CPObjective, factors: Sequence[Floats]) -> None:
+        self._objective, self._rank = objective, factors[0].shape[1]
+        start = np.concatenate([factor.ravel() for factor in factors])
+        curvature = objective.curvature(start)
+        least = LEAST_CURVATURE * float(curvature.mean()) or 1.0
+        self._units = 1 / np.sqrt(curvature + curvature.dtype.type(least))
+        self._descent = LBFGS(self._in_units, start / self._units)
+
+    def _in_units(self, point: Floats) -> tuple[float, Floats]:
+        value, gradient = self._objective(point * self._units)
+        return value, gradient * self._units
+
+    def progress(self) -> Progress:
+        """Return the current state; the objective falls at every step."""
+        value = self._descent.value
+        return Progress(value, value, (self._rank,))
+
+    def step(self) -> None:
+        """Make one step of L-BFGS."""
+        self._descent.step()
+
+    def model(self) -> CPModel:
+        """Return the answer so far."""
+        return CPModel.normalised(self._objective.factors(self._descent.point * self._units))
+
+
+class CPObjective:
+    """f(X) + ridge/2 sum_d |A_d|_F^2 as a function of all factors in one vector.
+
+    Parameters
+    ----------
+    problem
+        The observations and the loss.
+    chunks
+        The observed entries.
+    rank
+        The number of columns of every factor.
+    ridge
+        The weight of the squared factors.
+    """
+
+    def __init__(self, problem: Problem, chunks: Sequence[EntryChunk], rank: int, ridge: float) -> None:
+        self._loss, self._values = problem.loss, problem.observations.values
+        self._chunks, self._rank, self._ridge = chunks, rank, ridge
+        self._shape = problem.observations.shape
+        self._ends = np.cumsum([size * rank for size in self._shape])[:-1]
+
+    def factors(self, point: Floats) -> list[Floats]:
+        """Return the factors that a vector holds, as views."""
+        parts = np.split(point, self._ends)
+        return [part.reshape(size, self._rank) for part, size in zip(parts, self._shape, strict=True)]
+
+    def __call__(self, point: Floats) -> tuple[float, Floats]:
+        """Return the value and the gradient."""
+        value = 0.5 * self._ridge * float(np.vdot(point, point))
+        gradient = point.dtype.type(self._ridge) * point
+        factors, gradients = self.factors(point), self.factors(gradient)
+        for chunk in self._chunks:
+            rows, values = chunk.rows(factors), self._values[chunk.where]
+            others = products_of_others(rows)
+            seen = np.einsum("pr,pr->p", rows[0], others[0])
+            derivatives = self._loss.derivative(seen, values)
+            for mode, part in enumerate(gradients):
+                chunk.add_up(mode, derivatives, others[mode], part)
+            value += float(self._loss.value(seen, values).sum())
+        return value, gradient
+
+    def curvature(self, point: Floats) -> Floats:
+        """Return about the second derivative of the objective in each coordinate: a bound for a convex loss."""
+        curvature = np.zeros_like(point)
+        factors, parts = self.factors(point), self.factors(curvature)
+        for chunk in self._chunks:
+            others = products_of_others([row * row for row in chunk.rows(factors)])
+            ones = np.ones_like(self._values[chunk.where])
+            for mode, part in enumerate(parts):
+                chunk.add_up(mode, ones, others[mode], part)
+        curvature *= usable_curvature(self._loss)
+        curvature += self._ridge
+        return curvature
+
+
+def possible_ranks(observations: Observations) -> list[int]:
+    """Return the ranks to try: those with fewer unknowns than entries, and always the first."""
+    shape = observations.shape
+    most = min(len(observations) / sum(shape), math.prod(shape) / max(shape))
+    return [rank for rank in RANKS if rank <= most] or [RANKS[0]]
+
+
+def ridge_unit(problem: Problem) -> float:
+    """Return the ridge that weighs about as much as one more entry in every row of every factor.
+
+    If the data is multiplied by c, so is X, and each factor by c^(1/M). The square loss is multiplied by c^2, and the
+    squared factors by c^(2/M). The unit is multiplied by c^(2 - 2/M), so the choice does not depend on the units of the
+    data.
+    """
+    derivatives = problem.gradient(np.zeros_like(problem.observations.values)).astype(np.float64, copy=False)
+    slope = math.sqrt(float(np.mean(derivatives * derivatives)))
+    change = slope / usable_curvature(problem.loss)
+    return slope * change ** (1 - 2 / problem.observations.ndim) if change > 0 else 0.0
+
+
+def usable_curvature(loss: Loss) -> float:
+    """Return the curvature of a loss; 1 for a loss without a bound of it."""
+    curvature = float(loss.curvature)
+    return curvature if math.isfinite(curvature) else 1.0
+
+
+def with_terms(
+    problem: Problem, chunks: Sequence[EntryChunk], start: Model | None, rank: int, rng: np.random.Generator
+) -> list[Floats]:
+    """Return the factors of `start`, with terms of the residuals appended up to the rank."""
+    observations = problem.observations
+    factors = [np.zeros((size, 0), observations.dtype) for size in observations.shape]
+    seen = np.zeros_like(observations.values)
+    if isinstance(start, CPModel):
+        factors = [factor.astype(observations.dtype) for factor in start.balanced_factors()]
+        seen = start.predict(observations.coords).astype(observations.dtype)
+    curvature = usable_curvature(problem.loss)
+    # The step that the loss asks for at each entry: the residual, for the square loss.
+    residuals = -problem.gradient(seen) / curvature
+    for _ in range(factors[0].shape[1], rank):
+        term = leading_term(chunks, residuals, observations.shape, rng)
+        term.weights[0] *= _best_multiple(term.predict(observations.coords), residuals)
+        residuals = residuals - term.predict(observations.coords)
+        pairs = zip(factors, term.balanced_factors(), strict=True)
+        factors = [np.hstack([factor, column]) for factor, column in pairs]
+    return factors
+
+
+def leading_term(
+    chunks: Sequence[EntryChunk], values: Floats, shape: Sequence[int], rng: np.random.Generator
+) -> CPModel:
+    """Return a rank-one tensor near a sparse one, with columns of length one, by the power method.
+
+    The vector of a mode becomes the product of the sparse tensor with the vectors of all other modes, mode after mode.
+    This depends on where it starts, so the largest product of several starts is taken.
+    """
+    factors = [rng.standard_normal((size, CANDIDATES)).astype(values.dtype) for size in shape]
+    lengths = np.zeros(CANDIDATES)
+    for _ in range(POWER_SWEEPS):
+        for mode in range(len(shape)):
+            product = contracted(chunks, values, factors, mode)
+            lengths = np.linalg.norm(product, axis=0)
+            factors[mode] = product / np.where(lengths > 0, lengths, 1)
+    best = int(np.argmax(lengths))
+    return CPModel(shape, np.ones(1, values.dtype), [factor[:, [best]] for factor in factors])
+
+
+def _best_multiple(direction: Floats, values: Floats) -> float:
+    """Return the number t with the least ``|t direction - values|``."""
+    square = float(np.vdot(direction, direction))
+    return float(np.vdot(direction, values)) / square if square > 0 else 0.0

@@ -1,0 +1,112 @@
+"""Descending to a lambda: falling singular value thresholds, each solved from the answer of the last.
+
+From zero, a small lambda with a nonconvex penalty admits whatever its first steps look like: ranks jump to their limit
+and the answer is stuck in a bad critical point. Larger lambdas first keep ranks small and let the strong directions
+settle before the weak ones come in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..._support.clock import Clock
+from ...algebra.component import Component
+from ...algebra.svd import subspace_svd
+from ...models import Model
+from ...penalties import cut, weight_for_cut
+from ..base import Callback, Result
+from ..problem import Problem
+
+if TYPE_CHECKING:
+    from .method import Nort
+
+RATIO = 0.75
+"""Each threshold of a path is this much of the last."""
+
+SMALLEST_CUT = 1e-4
+"""A path ends at this share of its first threshold."""
+
+MOST_POINTS = math.ceil(math.log(SMALLEST_CUT) / math.log(RATIO))
+"""The number of points of the longest path."""
+
+SPARE_RANK = 5
+"""From one point of a path to the next, a rank may double and gain this many."""
+
+PATH_TOLERANCE = 3e-4
+PATH_ITERATIONS = 50
+"""How far each point of a path is solved; the best is then solved to the end."""
+
+
+def room_for(limits: Sequence[int], ranks: Sequence[int]) -> tuple[int, ...]:
+    """Return the rank limits of the next point of a path, from the ranks of the last.
+
+    >>> room_for((100, 8), (3, 3))
+    (11, 8)
+    """
+    return tuple(min(most, 2 * rank + SPARE_RANK) for most, rank in zip(limits, ranks, strict=True))
+
+
+def with_room(method: Nort, problem: Problem, start: Model | None) -> Nort:
+    """Return the method of the next point of a path, with room for the ranks of `start` to grow."""
+    limits = method.regulariser(problem).max_ranks
+    return replace(method, max_rank=room_for(limits, (0,) * len(limits) if start is None else start.ranks))
+
+
+def approached(
+    settings: Nort, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+) -> Result | None:
+    """Return the answer just above the lambda of `settings`, reached through larger ones; None if zero is near enough.
+
+    If the run is stopped, the last result is returned.
+    """
+    result = None
+    for stage in _stages(settings, problem, rng):
+        start = None if result is None else result.model
+        stage = with_room(stage, problem, start)
+        result = stage.solve(problem, start=start, rng=rng, callback=callback, clock=clock)
+        if not result.finished:
+            break
+    return result
+
+
+def _stages(settings: Nort, problem: Problem, rng: np.random.Generator) -> Iterator[Nort]:
+    """Return the method with falling lambdas, all above its own."""
+    regulariser = settings.regulariser(problem)
+    largest = largest_cut(settings, problem, rng)
+    if regulariser.total == 0 or largest == 0:
+        return
+    penalty, weight = regulariser.penalties[0], regulariser.total / regulariser.tau
+    last = cut(penalty, weight, largest=largest)
+    now = RATIO * largest
+    while now * RATIO > last:
+        scale = weight_for_cut(penalty, now) / weight
+        yield replace(
+            settings,
+            lam=[scale * lam for lam in regulariser.lam],
+            # The penalty of the lambda that was asked for, whatever the lambda of the stage.
+            penalty=regulariser.penalties,
+            theta="auto",
+            max_iter=min(settings.max_iter, PATH_ITERATIONS),
+            tol=max(settings.tol, PATH_TOLERANCE),
+        )
+        now *= RATIO
+
+
+def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> float:
+    """Return the threshold at which the answer is zero: the largest singular value of grad f(0) / tau, unfolded."""
+    regulariser = settings.regulariser(problem)
+    storage = settings.storage_for(problem, regulariser.modes)
+    shape, dtype = problem.observations.shape, problem.observations.dtype
+    zero = storage.point([Component.zero(shape, mode, dtype) for mode in regulariser.modes], regulariser.weights)
+    unfolding = storage.unfoldings(zero, problem.gradient(zero.seen) / -regulariser.tau)
+    largest = 0.0
+    for mode in regulariser.modes:
+        start = rng.standard_normal((shape[mode], min(4, shape[mode]))).astype(dtype)
+        s = subspace_svd(unfolding(mode), start, sweeps=5).s
+        largest = max(largest, float(s[0]) if len(s) else 0.0)
+    return largest

@@ -1,0 +1,333 @@
+"""NORT's own search: the singular value threshold, the weights of the modes, and the shape of the penalty.
+
+A path starts where the answer is zero and lowers the threshold, or cut, in equal ratios. Each point starts from the
+answer of the last, which keeps ranks small all along and the harder penalties out of bad critical points.
+
+The search goes from coarse to fine: a path with equal weights for all modes; each mode alone; lower weights, down to
+zero; paths at other q, the nonconvexity of the penalty, over the last few cuts before the best; the cuts on either side
+of the best; the weight of the graphs. Every further path starts from an answer of the first, so it is short.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...penalties import Nuclear, weight_for_cut
+from ...penalties.family import make_family
+from ..search import PathPoint, Trial, Trials
+from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, largest_cut, room_for
+
+if TYPE_CHECKING:
+    from .method import Nort
+
+OUT_OF_REACH = 2.0
+"""A mean loss this many times that of a rival is not brought below it by other weights or another q."""
+
+PATIENCE = 4
+"""A path ends after this many points without a better score."""
+
+CLEARLY_WORSE = 1.1
+"""A path ends at once if the score is this much worse than the best."""
+
+LEAD = 4
+"""A path at another q begins this many points before the best of the first."""
+
+WEAKER = 0.3
+"""The weight of a mode is lowered to this much of what it was."""
+
+LEAST_WEIGHT = 0.02
+"""A mode with less than this share of the total weight is left out."""
+
+SETTLING_ITERATIONS = 20
+"""Iterations after which a weak direction among noise shows whether it grows."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A regularisation.
+
+    Parameters
+    ----------
+    cut, q
+        The singular value threshold, and theta / cut.
+    weights
+        The weight of each mode that may be regularised; they add up to one, and 0 leaves the mode out.
+    mu
+        The weight of the graph Laplacians, relative to the mean degree.
+    """
+
+    cut: float
+    q: float
+    weights: tuple[float, ...]
+    mu: float = 0.0
+
+    def lower(self, steps: float) -> Candidate:
+        """Return the candidate this many steps further down a path."""
+        return replace(self, cut=self.cut * RATIO**steps)
+
+    def weaker(self, place: int, *, to_zero: bool) -> Candidate | None:
+        """Return the candidate with less weight on one mode, or none if little is left; None if that cannot be.
+
+        Parameters
+        ----------
+        place
+            Which mode.
+        to_zero
+            Whether it may be left out.
+        """
+        others = sum(weight for at, weight in enumerate(self.weights) if at != place)
+        lowered = WEAKER * self.weights[place]
+        if lowered < LEAST_WEIGHT * others:
+            lowered = 0.0
+        if others == 0 or self.weights[place] == 0 or not (lowered or to_zero):
+            return None
+        weights = [lowered if at == place else weight for at, weight in enumerate(self.weights)]
+        return replace(self, weights=tuple(weight / sum(weights) for weight in weights))
+
+
+class NortSearch:
+    """The search of NORT.
+
+    Parameters
+    ----------
+    settings
+        The method; its lambda and penalty are replaced.
+    """
+
+    def __init__(self, settings: Nort) -> None:
+        self._settings = settings
+        if isinstance(settings.penalty, list | tuple):
+            raise ValueError("penalty must be one for all modes if lam is 'auto'; give lam, or one penalty.")
+        self._family = make_family(settings.penalty, settings.theta)  # type: ignore[arg-type]
+        # Modes, rank limits and tau do not depend on the penalty, which is not known yet.
+        self._base = replace(settings, lam=1.0, penalty=Nuclear(), theta="auto")
+        self._noise = 0.0
+        self._points: list[PathPoint] = []
+
+    def run(self, trials: Trials) -> None:
+        """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
+        self._begin(trials)
+        lead = self._one_mode_alone(self._follow(self._top(self._family.first), None))
+        if trials.leader.losses.mean() > OUT_OF_REACH * trials.rival:
+            return
+        if self._weigh():
+            lead = self._again(lead, lead.candidate.q)[0]
+        if self._noise:
+            # A path that starts before what was found among noise would lose it.
+            lead = replace(trials.leader, candidate=trials.leader.candidate.lower(-1))
+        for row in self._family.others:
+            for q in row:
+                before = trials.leader
+                self._again(lead, q)
+                if trials.leader is before:
+                    break
+        self._refine()
+        self._stiffen()
+
+    def trace(self, trials: Trials, q: float | None = None, points: int | None = None) -> None:
+        """Try falling cuts, each from the answer of the last: this many, or until the score has clearly worsened."""
+        self._begin(trials)
+        top = self._top(self._family.first if q is None else q)
+        last = best = None
+        since = 0
+        for step in range(1, (points or MOST_POINTS) + 1):
+            last = self._try(top.lower(step), last)
+            best, since = (last, 0) if last.beats(best) else (best, since + 1)
+            if points is None and _hopeless(last, best, since):
+                break
+
+    def final(self, trials: Trials, entries: int) -> Nort:
+        """Return the method for a fit of `entries` entries with the best candidate.
+
+        The singular values of noise grow with the root of the number of entries, so the cut does too.
+        """
+        best = trials.leader
+        root = math.sqrt(entries / len(trials.problems[0].observations))
+        room = dict(zip(best.method.modes, best.method.max_rank, strict=True))  # type: ignore[attr-defined]
+        candidate = replace(best.candidate, cut=best.candidate.cut * root)
+        method = self._method(candidate, [room.get(mode, 1) for mode in self.modes])
+        # Whoever repeats the fit without this search comes down to its lambda in the same way.
+        return replace(method, descend=True)
+
+    def _begin(self, trials: Trials) -> None:
+        regulariser = self._base.regulariser(trials.problems[0])
+        self._trials, self.modes, self._limits = trials, regulariser.modes, regulariser.max_ranks
+
+    # One trial
+
+    def _try(
+        self,
+        candidate: Candidate,
+        start: Trial | None,
+        room: Sequence[int] | None = None,
+        *,
+        tol: float = PATH_TOLERANCE,
+        max_iter: int = PATH_ITERATIONS,
+    ) -> Trial:
+        """Solve with a candidate and score it."""
+        trial = self._trials.run(
+            self._method(candidate, room or self._room(start)),
+            start,
+            tried={"cut": candidate.cut, "q": candidate.q},
+            candidate=candidate,
+            mu=candidate.mu,
+            tol=tol,
+            max_iter=max_iter,
+        )
+        self._points.append(trial.point)
+        return trial
+
+    def _method(self, candidate: Candidate, room: Sequence[int]) -> Nort:
+        """Return the method with the penalty and the lambdas of a candidate."""
+        kept = [place for place, weight in enumerate(candidate.weights) if weight > 0]
+        penalty = self._family.make(candidate.cut, candidate.q)
+        tau = self._base.regulariser(self._trials.problem_at(candidate.mu)).tau
+        total = weight_for_cut(penalty, candidate.cut) * tau
+        return replace(
+            self._settings,
+            modes=tuple(self.modes[place] for place in kept),
+            lam=tuple(total * candidate.weights[place] for place in kept),
+            max_rank=tuple(room[place] for place in kept),
+            penalty=penalty,
+            theta="auto",
+        )
+
+    def _room(self, start: Trial | None) -> tuple[int, ...]:
+        """Return the rank limit of each mode for a trial from `start`."""
+        return room_for(self._limits, (0,) * len(self.modes) if start is None else self.ranks(start))
+
+    def ranks(self, trial: Trial) -> tuple[int, ...]:
+        """Return the rank of each mode that may be regularised; 0 if the trial leaves it out."""
+        found = dict(zip(trial.point.modes, trial.point.ranks, strict=True))
+        return tuple(found.get(mode, 0) for mode in self.modes)
+
+    # Paths
+
+    def _top(self, q: float) -> Candidate:
+        """Return the candidate at which the answer becomes zero, with the same weight for every mode."""
+        trials = self._trials
+        largest = max(largest_cut(self._base, problem, trials.rng) for problem in trials.problems)
+        # Data that is zero everywhere has no scale, and any cut gives zero.
+        return Candidate(largest or 1.0, q, (1 / len(self.modes),) * len(self.modes))
+
+    def _again(self, lead: Trial, q: float) -> list[Trial]:
+        """Follow a path from an earlier trial at another q, with the weights of the best so far."""
+        return self._follow(replace(lead.candidate, q=q, weights=self._trials.leader.candidate.weights), lead)
+
+    def _follow(self, above: Candidate, start: Trial | None) -> list[Trial]:
+        """Try the candidates below one, each from the answer of the last, until the score has clearly worsened.
+
+        Returns the trials from a few points before the best on; the earlier ones make room.
+        """
+        trials: list[Trial] = []
+        best = 0
+        for candidate in self._below(above):
+            last = self._try(candidate, start)
+            if start is not None and self._is_full(last, start):
+                last = self._without_noise(last, start)
+            trials.append(last)
+            start = last
+            if last.beats(trials[best]):
+                best = len(trials) - 1
+            if _hopeless(last, trials[best], len(trials) - 1 - best):
+                break
+            early = max(best - LEAD, 0)
+            del trials[:early]
+            best -= early
+        return trials
+
+    def _below(self, above: Candidate) -> Iterator[Candidate]:
+        """Return falling candidates, down to the cut at which ranks fill with noise."""
+        for step in range(1, MOST_POINTS + 1):
+            candidate = above.lower(step)
+            if step > 1 and candidate.cut < self._noise * (1 - 1e-9):
+                return
+            yield candidate
+
+    def _is_full(self, trial: Trial, start: Trial) -> bool:
+        """Return whether a trial reached its rank limits, although the limits of the search are higher."""
+        limits = zip(self.ranks(trial), self._room(start), self._limits, strict=True)
+        return any(rank == room < limit for rank, room, limit in limits)
+
+    def _without_noise(self, full: Trial, start: Trial) -> Trial:
+        """Return what is worth keeping of a trial that filled its room: itself, a simpler one, or its start.
+
+        If the cut falls below the noise, ranks jump to their limits. A weak direction among them that is worth having
+        grows in a few more iterations, so it stays as the cut is raised again, while noise goes. If the answer is no
+        worse for that, this cut is the last, and the ranks that are left are the limit.
+        """
+        room = self._room(start)
+        trials = [self._try(full.candidate, full, room, tol=0.0, max_iter=SETTLING_ITERATIONS)]
+        for _ in range(LEAD - 1):
+            trials.append(self._try(trials[-1].candidate.lower(-1), trials[-1]))
+        best = min(trials, key=lambda trial: trial.point.held_out)
+        simplest = next(trial for trial in reversed(trials) if not best.beats(trial))
+        kept = simplest if simplest.beats(start) else start
+        if kept is not trials[0]:
+            self._noise = full.candidate.cut
+            self._limits = tuple(max(rank, 1) for rank in self.ranks(kept))
+        return kept
+
+    def _one_mode_alone(self, trials: Sequence[Trial]) -> Trial:
+        """Follow a path for each mode by itself, while it keeps up with the path of all modes at the same cuts.
+
+        If a tensor is of low rank in one mode only, all modes together never come near it, whatever the cut.
+
+        Returns
+        -------
+        Trial
+            The first trial of the path with the best score.
+        """
+        lead = trials[0]
+        together = {point.cut: point.held_out for point in self._points}
+        for place in range(len(self.modes) if self._may_leave_out else 0):
+            weights = tuple(float(at == place) for at in range(len(self.modes)))
+            before, last = self._trials.leader, None
+            for cut, score in together.items():
+                last = self._try(Candidate(cut, self._family.first, weights), last)
+                if last.point.held_out > CLEARLY_WORSE * score:
+                    break
+            else:
+                path = self._follow(replace(lead.candidate, weights=weights), lead)
+                lead = path[0] if self._trials.leader is not before else lead
+        return lead
+
+    @property
+    def _may_leave_out(self) -> bool:
+        """Modes that the caller names all take part."""
+        return self._settings.modes is None and len(self.modes) > 1
+
+    def _weigh(self) -> bool:
+        """Lower the weight of one mode after the other while the score improves; return whether it did."""
+        trials = self._trials
+        first = trials.leader
+        for place in range(len(self.modes)):
+            while (weaker := trials.leader.candidate.weaker(place, to_zero=self._may_leave_out)) is not None:
+                before = trials.leader
+                self._try(weaker, before)
+                if trials.leader is before:
+                    break
+        return trials.leader is not first
+
+    def _refine(self) -> None:
+        """Try the cuts half a step above and below the best."""
+        best = self._trials.leader
+        for step in (0.5, -0.5):
+            self._try(best.candidate.lower(step), best)
+
+    def _stiffen(self) -> None:
+        """Try the graph Laplacians, from weak to strong, while the score improves."""
+        for mu in self._trials.stiffnesses:
+            before = self._trials.leader
+            self._try(replace(before.candidate, mu=mu), before)
+            if self._trials.leader is before:
+                break
+
+
+def _hopeless(last: Trial, best: Trial | None, since: int) -> bool:
+    """Return whether a path has nothing better to offer further down, `since` points after its best."""
+    worse = best is not None and last.point.held_out > CLEARLY_WORSE * best.point.held_out
+    return worse or since >= PATIENCE

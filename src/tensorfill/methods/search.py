@@ -1,0 +1,208 @@
+"""What a search for settings works with: trials on held-out entries, and the record of what was tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._support.records import Records
+from .._support.types import Floats
+from ..models.base import Model
+from .base import Method, Result
+from .problem import Problem
+
+STANDARD_ERRORS = 1.0
+"""A trial beats an earlier one only by this many standard errors of their paired difference on the held-out entries.
+Below that the earlier one, with fewer parameters or more regularisation, is the simpler answer."""
+
+CLIPPED_FROM = 0.99
+"""Comparisons clip losses at this quantile."""
+
+LEAST_GAIN = 2e-4
+"""A trial must also gain this share of the loss: less is not worth a longer path."""
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """One trial of a search.
+
+    Parameters
+    ----------
+    method
+        The method with the settings that were tried.
+    tried
+        What the search varied, by name, such as ``{"rank": 3}`` or ``{"cut": 0.2, "q": 1.0}``.
+    ranks
+        The ranks of the answer.
+    training, held_out
+        The error on the fitted entries and on the held-out entries.
+    standard_error
+        The standard error of `held_out`.
+    iterations, seconds
+        The cost of the trial.
+    centred
+        Whether the mean and the effect of each index were subtracted first.
+    mu
+        The weight of the graph Laplacians, relative to the mean degree.
+    """
+
+    method: Method
+    tried: Mapping[str, float]
+    ranks: tuple[int, ...]
+    training: float
+    held_out: float
+    standard_error: float
+    iterations: int
+    seconds: float
+    centred: bool = False
+    mu: float = 0.0
+
+    @property
+    def cut(self) -> float:
+        """The singular value threshold, for a method that has one; else NaN."""
+        return float(self.tried.get("cut", math.nan))
+
+    @property
+    def q(self) -> float:
+        """How nonconvex the penalty is, theta / cut, for a method that has one; else NaN."""
+        return float(self.tried.get("q", math.nan))
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        """The regularised modes, for a method that has them."""
+        return tuple(getattr(self.method, "modes", None) or ())
+
+    @property
+    def lam(self) -> tuple[float, ...]:
+        """The lambda of each regularised mode, for a method that has them."""
+        return tuple(np.atleast_1d(getattr(self.method, "lam", ())).tolist())
+
+    @property
+    def penalty(self) -> Any:
+        """The penalty, for a method that has one."""
+        return getattr(self.method, "penalty", None)
+
+
+class Path(Records[PathPoint]):
+    """Every trial of a search, as a sequence of records and, by name, as columns.
+
+    A column is a field of `PathPoint`, or one of the names in its `tried`.
+    """
+
+    columns = (*(each.name for each in fields(PathPoint)), "cut", "q", "lam", "modes", "penalty")
+
+    @property
+    def best(self) -> PathPoint:
+        """The trial with the lowest held-out error. The chosen one is as good within its standard error."""
+        return min(self, key=lambda point: point.held_out)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Path(empty)"
+        names = ", ".join(dict.fromkeys(point.method.name for point in self))
+        return f"Path({len(self)} trials of {names}, lowest held-out error {self.best.held_out:.4g})"
+
+    def _column(self, name: str) -> NDArray[Any] | None:
+        if name not in self.columns and any(name in point.tried for point in self):
+            return np.array([point.tried.get(name, math.nan) for point in self])
+        return super()._column(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A method that was run on every split, with its loss at each held-out entry.
+
+    Parameters
+    ----------
+    method
+        The method, with its own stop rules; a search may have run it for fewer iterations.
+    point
+        What the path records.
+    results
+        The result on each split.
+    losses
+        The loss at each held-out entry of every split, in order.
+    candidate
+        What was tried, in the terms of the search.
+    """
+
+    method: Method
+    point: PathPoint
+    results: tuple[Result, ...]
+    losses: Floats = field(repr=False)
+    candidate: Any = None
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The answer on each split."""
+        return tuple(result.model for result in self.results)
+
+    def beats(self, other: Trial | None) -> bool:
+        """Return whether it is better than an earlier trial by more than chance."""
+        return other is None or are_better(self.losses, other.losses)
+
+
+def are_better(losses: Floats, others: Floats) -> bool:
+    """Return whether losses are lower than other losses at the same entries, by more than chance."""
+    # A few entries that no model can predict would decide by themselves, and hide the rest.
+    most = np.quantile(others, CLIPPED_FROM)
+    gain = np.minimum(others, most) - np.minimum(losses, most)
+    chance = STANDARD_ERRORS * gain.std() / math.sqrt(len(gain))
+    return bool(gain.mean() > max(chance, LEAST_GAIN * others.mean()))
+
+
+class Trials(Protocol):
+    """Runs methods on every split and keeps the best; see `tensorfill.choosing.trials`."""
+
+    best: Trial | None
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """The entries to fit of every split, without the roughness of graphs."""
+
+    @property
+    def stiffnesses(self) -> Sequence[float]:
+        """The weights of the graph Laplacians to try; none without graphs."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Decides everything that is random in a search."""
+
+    @property
+    def rival(self) -> float:
+        """The mean held-out loss of an answer of another kind, or infinity."""
+
+    @property
+    def leader(self) -> Trial:
+        """The best trial so far."""
+
+    def problem_at(self, mu: float) -> Problem:
+        """Return the entries to fit of the first split, with the roughness of its graphs."""
+
+    def run(
+        self,
+        method: Method,
+        start: Trial | None,
+        *,
+        tried: Mapping[str, float],
+        candidate: Any = None,
+        mu: float = 0.0,
+        max_iter: int | None = None,
+        tol: float | None = None,
+    ) -> Trial:
+        """Run a method on every split, score it, and keep it if it is the best so far."""
+
+
+class Search(Protocol):
+    """How the open settings of a method are chosen."""
+
+    def run(self, trials: Trials) -> None:
+        """Try settings until the best are found; `trials` keeps them."""
+
+    def final(self, trials: Trials, entries: int) -> Method:
+        """Return the method with the settings of the best trial, for a fit of this many entries."""

@@ -1,0 +1,120 @@
+"""SoftImpute: the nuclear norm of one unfolding (Mazumder, Hastie and Tibshirani 2010).
+
+    minimise  f(X) + lam |unfold_d X|_*
+
+by proximal gradient steps, Z = X - grad f(X) / tau and X = the singular values of unfold_d Z shrunk by lam / tau. For a
+matrix with the square loss and tau = 1 this is SoftImpute as published: fill the gaps with the current answer, then
+shrink. It is NORT with one mode and the nuclear norm, so the same solver runs it: sparse plus low rank, never dense.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from .._support.checks import is_auto, mode_number, real_number, whole_number
+from ..models import FoldedLowRank, Model
+from ..penalties import Nuclear
+from .base import STAGES, Axis, Method, Solver
+from .nort.descent import largest_cut
+from .nort.method import Nort
+from .problem import Problem
+
+RATIO = 0.7
+"""Each lambda of the path is this much of the last."""
+
+POINTS = 30
+"""The number of lambdas on the path."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftImpute(Method):
+    """SoftImpute on one unfolding: the nuclear norm by proximal gradient steps, for any smooth loss.
+
+    Parameters
+    ----------
+    lam
+        The weight of the nuclear norm, or ``"auto"`` to choose it on held-out entries.
+    mode
+        The mode that has the rows of the unfolding; by default the largest, whose unfolding is nearest to square.
+    max_rank
+        The largest rank; by default the size of the unfolding.
+    momentum
+        Whether to extrapolate, which saves iterations, as in `Nort`.
+    max_iter, tol, blas_threads
+        As in `Method`.
+
+    Examples
+    --------
+    >>> from tensorfill.datasets import synthetic
+    >>> from tensorfill.losses import Square
+    >>> data = synthetic((30, 40), rank=2, observed=800, rng=0)
+    >>> result = SoftImpute(lam=0.1).solve(Problem(data.observations, Square()), rng=0)
+    >>> result.model.modes
+    (1,)
+    """
+
+    name: ClassVar[str] = "softimpute"
+    stages: ClassVar[frozenset[str]] = frozenset(STAGES)
+    takes_roughness: ClassVar[bool] = True
+    trial_iterations: ClassVar[int | None] = 50
+
+    lam: float | str = "auto"
+    mode: int | None = None
+    max_rank: int | None = None
+    momentum: bool | str = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_auto(self.lam, "lam"):
+            real_number(self.lam, "lam", at_least=0)
+        if self.max_rank is not None:
+            whole_number(self.max_rank, "max_rank", at_least=1)
+
+    @property
+    def open_settings(self) -> tuple[str, ...]:
+        """Lambda."""
+        return ("lam",) if is_auto(self.lam, "lam") else ()
+
+    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
+        """Return falling lambdas, from just below the one at which the answer is zero."""
+        if not self.open_settings:
+            return ()
+        nort = replace(self, lam=1.0).as_nort(problem)
+        # Data that is zero everywhere has no scale, and any lambda gives zero.
+        largest = (largest_cut(nort, problem, rng) or 1.0) * nort.regulariser(problem).tau
+        return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
+
+    def rescaled(self, ratio: float) -> Self:
+        """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""
+        return replace(self, lam=float(self.lam) * math.sqrt(ratio))
+
+    def resolved(self, problem: Problem) -> Self:
+        """Return the same settings with the mode spelled out."""
+        return replace(self, mode=self._mode(problem))
+
+    def can_start_from(self, model: Model, problem: Problem) -> bool:
+        """Return whether `model` is a sum of folded low-rank matrices of the shape of the data."""
+        return isinstance(model, FoldedLowRank) and model.shape == problem.observations.shape
+
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
+        """Return a solver that stands at `start`, or at zero."""
+        return self.as_nort(problem).prepare(problem, start, rng)
+
+    def as_nort(self, problem: Problem) -> Nort:
+        """Return the same method as NORT with one mode and the nuclear norm."""
+        return Nort(
+            lam=self.lam,
+            penalty=Nuclear(),
+            modes=(self._mode(problem),),
+            max_rank=self.max_rank,
+            momentum=self.momentum,
+        )
+
+    def _mode(self, problem: Problem) -> int:
+        shape = problem.observations.shape
+        return int(np.argmax(shape)) if self.mode is None else mode_number(self.mode, "mode", len(shape))

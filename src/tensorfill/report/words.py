@@ -1,0 +1,91 @@
+"""Losses, penalties and models in words."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..io.typed import Unsaved
+from ..losses import Huber, Logistic, Poisson, Robust, Square
+from ..losses.robust import Envelope, SmoothedRobust
+from ..models import Model
+from ..penalties import LSP, MCP, SCAD, TNN, CappedL1, Nuclear
+from .source import source_of, unusual_fields
+
+LOSSES_IN_WORDS: dict[type[Any], str] = {
+    Square: "square: half the squared difference",
+    Huber: "Huber: squared for small differences, absolute for large ones",
+    Logistic: "logistic, for two values; predictions are scores",
+    Poisson: "Poisson, for counts; predictions are logarithms of expected counts",
+    Robust: "robust, for data with corrupt entries",
+    SmoothedRobust: "robust, with its kink rounded off, for data with corrupt entries",
+    Envelope: "robust, for data with noise and corrupt entries",
+}
+PENALTIES_IN_WORDS: dict[type[Any], str] = {
+    LSP: "log-sum: the logarithm of 1 + s / theta for each singular value s",
+    Nuclear: "nuclear norm: the sum of the singular values",
+    CappedL1: "capped l1: the sum of the singular values, each capped at theta",
+    TNN: "truncated nuclear norm: the sum of all but the theta largest singular values",
+    SCAD: "SCAD: flat for singular values above theta times its unit",
+    MCP: "MCP: flat for singular values above theta",
+}
+MODELS_IN_WORDS = {
+    "folded": "a sum of folded low-rank matrices",
+    "tucker": "a Tucker model",
+    "cp": "a CP model",
+    "centred": "a mean, the effect of each index, and a low-rank model",
+    "dense": "stored entry by entry, because a smooth field is part of it",
+}
+
+
+def loss_in_words(loss: Any) -> str:
+    """Return what a loss is, with its settings.
+
+    >>> loss_in_words(Huber(delta=2.0))
+    'Huber: squared for small differences, absolute for large ones (delta=2)'
+    """
+    said = _described(loss, LOSSES_IN_WORDS)
+    # The lower value of the data is no setting that a reader cares about.
+    settings = "" if isinstance(loss, Logistic) else settings_in_words(loss)
+    return f"{said} ({settings})" if settings else said
+
+
+def penalty_in_words(penalty: Any) -> str:
+    """Return what a penalty is; its theta stands in the table of modes.
+
+    >>> penalty_in_words(Nuclear())
+    'nuclear norm: the sum of the singular values'
+    """
+    return _described(penalty, PENALTIES_IN_WORDS)
+
+
+def model_in_words(model: Model) -> str:
+    """Return the form of a model."""
+    return MODELS_IN_WORDS.get(model.kind, model.kind)
+
+
+def settings_in_words(thing: Any, but: tuple[str, ...] = ()) -> str:
+    """Return the settings of a dataclass that do not have their default value, except those in `but`.
+
+    >>> from tensorfill import Nort
+    >>> settings_in_words(Nort(lam=0.5, tau=2.0, max_rank=3), but=("lam",))
+    'max_rank=3, tau=2'
+    """
+    if not dataclasses.is_dataclass(thing) or isinstance(thing, Unsaved):
+        return ""
+    return ", ".join(f"{name}={_value(value)}" for name, value in unusual_fields(thing).items() if name not in but)
+
+
+def _value(value: Any) -> str:
+    """Return a setting as a reader wants it: numbers with a few digits, and equal ones once."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        each = [_value(one) for one in value]
+        return each[0] if len(set(each)) == 1 else f"({', '.join(each)})"
+    return source_of(value).text
+
+
+def _described(thing: Any, table: dict[type[Any], str]) -> str:
+    own = thing.name if isinstance(thing, Unsaved) else type(thing).__name__
+    return table.get(type(thing), f"{own}, an object of the user's own")

@@ -1,0 +1,227 @@
+"""The stages behind the front door: one clock, one guard, the best answer so far, and a recipe that repeats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorfill import Choice, Nort, Status, complete, graphs
+from tensorfill.choosing import pipeline as stages
+from tensorfill.choosing.splits import Split
+from tensorfill.datasets import synthetic
+from tensorfill.metrics import rmse
+from tensorfill.penalties import PENALTIES
+
+DATA = synthetic((20, 18, 16), rank=2, rng=0)
+
+
+def error(fit):
+    return rmse(fit.predict(DATA.test.coords), DATA.test.values)
+
+
+def wavy(seed=0, keep=0.5):
+    """Return a picture with smooth neighbours, and the same with holes."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.meshgrid(np.linspace(0, 3, 40), np.linspace(0, 2, 30), indexing="ij")
+    truth = np.sin(rows * columns) + np.cos(3 * rows) * columns
+    return truth, np.where(rng.random(truth.shape) < keep, truth, np.nan)
+
+
+# Repeating
+
+
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+def test_repeating_from_what_a_fit_says_gives_the_same_answer(penalty):
+    # To the end: two runs that stop at a loose tolerance differ by about that.
+    fit = complete(DATA.observations, penalty=penalty, tol=1e-9, max_iter=3000, rng=3)
+    same = complete(DATA.observations, rng=fit.seed, **fit.recipe.asked)
+    np.testing.assert_array_equal(same.to_dense(), fit.to_dense())
+    again = complete(DATA.observations, **fit.recipe.arguments())
+    assert again.path is None
+    assert again.method == fit.method
+    assert rmse(again.to_dense(), fit.to_dense()) < 1e-3 * fit.to_dense().std()
+
+
+def test_the_seed_is_kept_even_if_nobody_gave_one():
+    fit = complete(DATA.observations)
+    again = complete(DATA.observations, rng=fit.seed)
+    np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
+    assert complete(DATA.observations, lam=0.1, rng=np.random.default_rng(0)).seed is None
+
+
+def test_a_recipe_holds_typed_objects():
+    fit = complete(DATA.observations, loss="huber", rng=0)
+    assert isinstance(fit.recipe.method, Nort)
+    assert fit.recipe.loss.delta > 0
+    assert fit.recipe.asked == {"loss": "huber"}
+    assert fit.recipe.holdout.block == (1, 1, 1)
+
+
+def test_a_recipe_with_every_stage_repeats():
+    truth, holes = wavy()
+    fit = complete(holes, smooth=[0, 1], centre=True, rng=0)
+    assert fit.recipe.smoothing is not None
+    again = complete(holes, **fit.recipe.arguments())
+    assert again.recipe.smoothing is not None
+    assert again.method == fit.method
+    assert rmse(again.to_dense(), fit.to_dense()) < 0.01 * truth.std()
+
+
+# Stages around a method that has nothing left to choose
+
+
+def test_entries_are_held_out_for_a_given_lambda_if_that_is_asked_for():
+    plain = complete(DATA.observations, lam=0.05, rng=0)
+    assert plain.residuals is None
+    fit = complete(DATA.observations, lam=0.05, choose=Choice(splits=2), rng=0)
+    assert len(fit.path) == 1
+    _, low, high = fit.predict(DATA.test.coords, interval=0.9)
+    noisy = DATA.test.values + DATA.noise * np.random.default_rng(0).standard_normal(len(DATA.test))
+    assert 0.8 < np.mean((low <= noisy) & (noisy <= high)) < 0.97
+    polished = complete(DATA.observations, lam=0.05, refine="tucker", rng=0)
+    assert polished.recipe.polish is not None
+    assert error(polished) < error(plain)
+
+
+def test_a_graph_fills_empty_slices_for_any_method():
+    rng = np.random.default_rng(0)
+    rows = np.sin(np.linspace(0, 3, 30))[:, None] * [1.0, 2.0]
+    truth = np.einsum("ir,jr,kr->ijk", rows, rng.standard_normal((12, 2)), rng.standard_normal((10, 2)))
+    holes = np.where(rng.random(truth.shape) < 0.3, np.nan, truth)
+    empty = [5, 14, 22]
+    holes[empty] = np.nan
+    for method in ({"lam": 0.05}, {"method": "tucker_als"}, {}):
+        fit = complete(holes, laplacian={0: graphs.chain(30)}, rng=0, **method)
+        assert rmse(fit.to_dense()[empty], truth[empty]) < 0.1 * truth.std(), method
+
+
+# One clock and one guard
+
+
+def interrupting(monkeypatch, name):
+    """Make a stage of the pipeline behave as if Ctrl-C were pressed in it."""
+
+    def interrupt(*given, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stages, name, interrupt)
+
+
+@pytest.mark.parametrize("name", ["polished_if_better", "choose_smoothing"])
+def test_ctrl_c_in_a_late_stage_keeps_the_answer(monkeypatch, name):
+    truth, holes = wavy()
+    interrupting(monkeypatch, name)
+    fit = complete(holes, refine="tucker", smooth=[0, 1], rng=0)
+    assert fit.status is Status.INTERRUPTED
+    assert fit.path is not None
+    assert fit.residuals is not None
+    assert rmse(fit.to_dense(), truth) < 0.5 * truth.std()
+
+
+def test_ctrl_c_while_the_answer_is_smoothed_at_the_end_keeps_the_smoothed_split(monkeypatch):
+    truth, holes = wavy()
+    whole = stages.whole_split
+
+    def interrupt(*given, **more):
+        monkeypatch.setattr(stages.Smoothing, "added_to", lambda *a, **k: (_ for _ in ()).throw(KeyboardInterrupt))
+        return whole(*given, **more)
+
+    monkeypatch.setattr(stages, "whole_split", interrupt)
+    fit = complete(holes, smooth=[0, 1], rng=0)
+    assert fit.status is Status.INTERRUPTED
+    assert fit.recipe.smoothing is not None
+    assert rmse(fit.to_dense(), truth) < 0.3 * truth.std()
+
+
+def test_ctrl_c_before_there_is_any_answer_is_an_interrupt(monkeypatch):
+    interrupting(monkeypatch, "make_splits")
+    with pytest.raises(KeyboardInterrupt):
+        complete(DATA.observations, rng=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"lam": 0.3}], ids=["chosen", "given"])
+def test_a_robust_loss_obeys_the_clock_the_callback_and_the_keyboard_from_its_first_fit(options):
+    limited = complete(DATA.observations, loss="l1", time_limit=1e-6, rng=0, **options)
+    assert limited.status is Status.TIME_LIMIT
+    assert limited.history[-1].iteration == 1
+    records = []
+    stopped = complete(
+        DATA.observations, loss="l1", rng=0, callback=lambda record, model: records.append(record) or True, **options
+    )
+    assert stopped.status is Status.CALLBACK
+    assert len(records) == 1
+
+    def interrupt(record, model):
+        records.append(record)
+        if len(records) == 40:
+            raise KeyboardInterrupt
+
+    fit = complete(DATA.observations, loss="l1", rng=0, callback=interrupt, **options)
+    assert fit.status is Status.INTERRUPTED
+    assert len(records) == 40
+    assert np.isfinite(fit.to_dense()).all()
+
+
+def test_a_robust_first_fit_shows_its_progress(capsys):
+    complete(DATA.observations, loss="l1", time_limit=1e-6, progress=True, rng=0)
+    assert "looking for corrupt entries" not in capsys.readouterr().out
+    shown = []
+
+    class Spy:
+        def __getattr__(self, name):
+            return lambda *given: shown.append((name, *given))
+
+    run = stages.Run(np.random.default_rng(0), display=Spy())
+    stages.Pipeline(stages.Task(DATA.observations, "l1", smooth=None), run).best_of([Nort()])
+    begun = [each[1] for each in shown if each[0] == "begin"]
+    assert begun[0] == "looking for corrupt entries"
+    assert "fitting all entries" in begun
+
+
+def test_the_time_of_several_methods_is_shared():
+    fit = complete(DATA.observations, method=["nort", "tucker_als"], time_limit=1e-6, rng=0)
+    assert fit.status is Status.TIME_LIMIT
+    tried = {point.method.name for point in fit.path}
+    assert tried == {"nort", "tucker_als"}
+
+
+# Several methods
+
+
+def test_the_best_of_several_methods_is_kept_and_named():
+    fit = complete(DATA.observations, method=["nort", "tucker_als"], rng=0)
+    alone = complete(DATA.observations, method="tucker_als", rng=0)
+    assert fit.method.name == "tucker_als"
+    assert error(fit) == pytest.approx(error(alone), rel=0.05)
+    assert {point.method.name for point in fit.path} == {"nort", "tucker_als"}
+    automatic = complete(DATA.observations, method="auto", rng=0)
+    assert error(automatic) < 1.5 * DATA.limit
+
+
+def test_method_objects_bring_their_settings_and_what_they_leave_open_is_chosen():
+    open_one = complete(DATA.observations, method=Nort(penalty="mcp", max_iter=60), rng=0)
+    assert type(open_one.method.penalty) is PENALTIES["mcp"]
+    assert open_one.method.max_iter == 60
+    assert open_one.path is not None
+    given = complete(DATA.observations, method=Nort(lam=0.05), rng=0)
+    assert given.path is None
+
+
+def test_entries_to_validate_with_are_taken_as_the_loss_takes_them():
+    rng = np.random.default_rng(0)
+    score = np.outer(rng.standard_normal(20), rng.standard_normal(15))
+    yes = (score > 0).astype(float)
+    seen = rng.random(yes.shape) < 0.5
+    table = np.where(seen, yes, np.nan)
+    held = np.argwhere(~seen)[:60]
+    from tensorfill import Observations
+
+    validation = Observations(held, yes[tuple(held.T)], yes.shape)
+    fit = complete(table, loss="logistic", choose=Choice(validation=validation), rng=0)
+    assert fit.path.best.held_out < np.sqrt(2 * np.log(2))
+
+
+def test_a_split_predicts_for_the_whole_tensor():
+    split = Split(stages.Problem(DATA.observations, stages.Square()), DATA.test)
+    model = Nort(lam=0.1, max_rank=2).solve(split.problem, rng=0).model
+    np.testing.assert_array_equal(split.predict(model), model.predict(DATA.test.coords))

@@ -1,0 +1,117 @@
+"""Smooth modes: the field, which modes are smooth, and the sum with a low-rank part."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.ndimage import gaussian_filter
+
+from tensorfill import Observations, complete, graphs
+from tensorfill.algebra.field import POWER, smooth_field
+from tensorfill.choosing.pipeline import Pipeline
+from tensorfill.choosing.smooth_field import smooth_modes
+from tensorfill.metrics import rmse
+from tests.refusal import refuses
+from tests.strategies import generators, shapes
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), rng=generators, share=st.floats(0.2, 1.0))
+def test_the_field_solves_its_normal_equations(data, rng, share):
+    shape = data.draw(shapes(max_entries=300))
+    modes = data.draw(st.lists(st.integers(0, len(shape) - 1), unique=True, min_size=1, max_size=len(shape)))
+    weights = {mode: float(rng.uniform(0.1, 2)) for mode in modes}
+    stiffness = float(rng.uniform(0.01, 2))
+    seen = rng.random(shape) < share
+    values = np.where(seen, rng.standard_normal(shape), 0)
+    start = rng.standard_normal(shape) if data.draw(st.booleans()) else None
+    field = smooth_field(values, seen, weights, stiffness, start=start)
+    roughness = stiffness * power_of_chains(shape, weights, POWER) @ field.ravel()
+    left = np.where(seen, field, 0) + roughness.reshape(shape)
+    assert np.linalg.norm(left - values) <= 5e-4 * np.linalg.norm(values) + 1e-3 * (start is not None)
+
+
+def power_of_chains(shape, weights, power):
+    """Return the power of the weighted sum of chain Laplacians as a dense matrix."""
+    total = np.zeros((np.prod(shape), np.prod(shape)))
+    for mode, weight in weights.items():
+        parts = [graphs.chain(size).toarray() if axis == mode else np.eye(size) for axis, size in enumerate(shape)]
+        total += weight * functools.reduce(np.kron, parts)
+    values, vectors = np.linalg.eigh(total)
+    return (vectors * np.maximum(values, 0) ** power) @ vectors.T
+
+
+def picture(seed=0, keep=0.2):
+    """A smooth picture of full rank, of which pixels are missing whole."""
+    rng = np.random.default_rng(seed)
+    truth = gaussian_filter(rng.standard_normal((60, 50, 3)), (3, 3, 0)) * 10
+    missing = np.broadcast_to((rng.random((60, 50)) > keep)[:, :, None], truth.shape)
+    return truth, np.where(missing, np.nan, truth), missing
+
+
+def test_smooth_modes_are_found_by_their_neighbours():
+    truth, holes, _ = picture()
+    assert set(smooth_modes(Observations.from_dense(holes), "auto")) == {0, 1}
+    noise = np.random.default_rng(0).standard_normal((30, 30, 30))
+    assert smooth_modes(Observations.from_dense(noise), "auto") == {}
+    shuffled = truth[np.random.default_rng(0).permutation(60)]
+    assert set(smooth_modes(Observations.from_dense(shuffled), "auto")) == {1}
+    assert smooth_modes(Observations.from_dense(truth), None) == {}
+
+
+def test_a_smooth_picture_gains_and_a_table_without_order_does_not():
+    truth, holes, missing = picture()
+    errors = {
+        how: rmse(complete(holes, smooth=how, rng=0).to_dense()[missing], truth[missing]) for how in ("auto", None)
+    }
+    assert errors["auto"] < 0.85 * errors[None]
+    fit = complete(holes, rng=0)
+    assert tuple(fit.recipe.smoothing.weights) == (0, 1)
+    order = np.random.default_rng(1).permutation(60), np.random.default_rng(2).permutation(50)
+    plain = complete(holes[np.ix_(*order)], rng=0)
+    assert plain.recipe.smoothing is None
+
+
+def test_smooth_answers_keep_every_promise(tmp_path):
+    from tensorfill import load
+
+    truth, holes, missing = picture()
+    fit = complete(holes, smooth=[0, 1], rng=0)
+    assert tuple(fit.recipe.smoothing.weights) == (0, 1)
+    np.testing.assert_allclose(fit.predict(np.argwhere(missing)), fit.to_dense()[missing])
+    np.testing.assert_array_equal(fit.filled()[~missing], truth[~missing])
+    fit.save(tmp_path / "fit.npz")
+    np.testing.assert_array_equal(load(tmp_path / "fit.npz").to_dense(), fit.to_dense())
+    _, low, high = fit.predict(np.argwhere(missing), interval=0.9)
+    assert 0.8 < np.mean((low <= truth[missing]) & (truth[missing] <= high)) < 0.97
+    scaled = complete(holes * 1e6, smooth=[0, 1], rng=0)
+    np.testing.assert_allclose(scaled.to_dense() / 1e6, fit.to_dense(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given_", "kind", "words"),
+    [
+        ("rows", ValueError, ["smooth", "'auto'", "'rows'"]),
+        (3, ValueError, ["smooth", "'auto'", "3"]),
+        ([7], ValueError, ["smooth", "7"]),
+    ],
+)
+def test_bad_modes_get_one_sentence(given_, kind, words):
+    refuses(kind, words, lambda: complete(picture()[1], smooth=given_, rng=0))
+
+
+def test_a_field_that_does_without_low_rank_takes_the_data_as_it_is(monkeypatch):
+    truth, holes, missing = picture(keep=0.1)
+    monkeypatch.setattr(
+        Pipeline, "_search", lambda self, method, clock: self._searched(method, clock, centred=True) and None
+    )
+    fit = complete(holes, rng=0)
+    assert fit.ranks == (0,) * len(fit.ranks)
+    assert fit.recipe.centred is False
+    values = np.where(missing, 0.0, truth)
+    field = smooth_field(values, ~missing, smooth_modes(fit.observations, "auto"), fit.recipe.smoothing.stiffness)
+    np.testing.assert_allclose(fit.to_dense(), field, atol=0.02 * truth.std())
+    coords = np.argwhere(missing)
+    assert 0.8 < np.mean(np.abs(fit.predict(coords) - truth[missing]) <= fit._half_width(0.9)) < 0.97

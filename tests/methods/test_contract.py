@@ -1,0 +1,328 @@
+"""What every registered method must do, on a zoo of small problems."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+import tensorfill
+from tensorfill import Choice, Clock, Method, Observations, Problem, Status, complete
+from tensorfill.losses import Square, make_loss, prepare
+from tensorfill.methods.base import STAGES
+from tensorfill.methods.registry import AUTOMATIC, METHODS, make_method, setting_names
+from tensorfill.metrics import rmse
+from tests.refusal import refuses
+
+from .zoo import ZOO
+
+GIVEN = {
+    "nort": {"lam": 0.1},
+    "cp": {"rank": 2, "ridge": 1e-3},
+    "softimpute": {"lam": 0.5},
+    "tucker_als": {"rank": 2},
+}
+"""Settings that leave nothing open; a new method adds its own."""
+
+every_method = pytest.mark.parametrize("name", sorted(METHODS))
+
+
+def takes(name, animal):
+    """Return whether a method takes the loss of a problem."""
+    loss, values = prepare(make_loss(animal.loss), animal.data.values)
+    try:
+        METHODS[name]().check(Problem(animal.data.with_values(values), loss))
+    except ValueError:
+        return False
+    return True
+
+
+@functools.cache
+def fitted(name, kind):
+    """Return a problem and its fit, made once."""
+    animal = ZOO[kind]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = complete(animal.data, method=name, loss=animal.loss, smooth=None, dtype=animal.data.dtype, rng=0)
+    return animal, fit
+
+
+# What it says of itself
+
+
+@every_method
+def test_its_name_is_that_of_the_registry_and_it_is_documented(name):
+    kind = METHODS[name]
+    assert kind.name == name
+    assert dataclasses.is_dataclass(kind)
+    assert kind.stages <= set(STAGES)
+    for setting in setting_names(kind):
+        assert setting in (kind.__doc__ or ""), f"{setting} is not in the docstring of {kind.__name__}"
+    assert getattr(tensorfill, kind.__name__) is kind
+
+
+@every_method
+def test_what_is_open_is_auto_and_alone_it_refuses_to_run(name):
+    method = METHODS[name]()
+    assert method.open_settings
+    for setting in method.open_settings:
+        assert getattr(method, setting) == "auto"
+    animal = ZOO["order_three"]()
+    problem = Problem(animal.data, Square())
+    refuses(ValueError, [f"method '{name}'", "'auto'"], lambda: method.solve(problem))
+    given = make_method(name, GIVEN[name])
+    assert given.open_settings == ()
+    assert not given.axes(problem, np.random.default_rng(0))
+
+
+@every_method
+def test_the_axes_are_those_of_the_open_settings(name):
+    method = METHODS[name]()
+    problem = Problem(ZOO["order_three"]().data, Square())
+    axes = method.axes(problem, np.random.default_rng(0))
+    if method.search() is None:
+        assert {axis.setting for axis in axes} == set(method.open_settings)
+        assert all(len(axis.values) for axis in axes)
+
+
+@every_method
+def test_bad_settings_get_one_sentence(name):
+    refuses(ValueError, [f"method '{name}'", "no setting 'magic'"], lambda: make_method(name, {"magic": 1}))
+    refuses(ValueError, ["max_iter", "at least 1"], lambda: make_method(name, {"max_iter": 0}))
+    refuses(ValueError, ["tol", "at least 0"], lambda: make_method(name, {"tol": -1.0}))
+    for setting in METHODS[name]().open_settings:
+        refuses(ValueError, [setting, "'auto'", "'best'"], lambda setting=setting: make_method(name, {setting: "best"}))
+        refuses(ValueError, [setting, "-1"], lambda setting=setting: _solved(name, {**GIVEN[name], setting: -1}))
+
+
+def _solved(name, settings):
+    return make_method(name, settings).solve(Problem(ZOO["order_three"]().data, Square()), rng=0)
+
+
+# What it answers
+
+
+@every_method
+@pytest.mark.parametrize("kind", sorted(ZOO))
+def test_it_answers_every_problem_or_refuses_its_loss_in_one_sentence(name, kind):
+    animal = ZOO[kind]()
+    if not takes(name, animal):
+        refuses(
+            ValueError,
+            [f"method '{name}'", "loss"],
+            lambda: complete(animal.data, method=name, loss=animal.loss, rng=0),
+        )
+        return
+    animal, fit = fitted(name, kind)
+    assert fit.method.name == name
+    assert fit.shape == animal.data.shape
+    dense = fit.to_dense()
+    assert dense.dtype == animal.data.dtype
+    assert np.isfinite(dense).all()
+    if animal.within is not None:
+        missing = animal.missing
+        assert rmse(dense[missing], animal.truth[missing]) < animal.within * animal.truth.std()
+    np.testing.assert_allclose(fit.predict(np.argwhere(np.ones(fit.shape))), dense.ravel(), rtol=1e-4, atol=1e-5)
+
+
+@every_method
+def test_yes_or_no_and_counts_come_back_on_their_scale(name):
+    for kind, low, high in (("yes_or_no", 0.0, 1.0), ("counts", 0.0, np.inf)):
+        animal = ZOO[kind]()
+        if not takes(name, animal):
+            continue
+        _, fit = fitted(name, kind)
+        filled, missing = fit.filled(), animal.missing
+        np.testing.assert_array_equal(filled[~missing], animal.data.to_dense()[~missing])
+        assert (filled[missing] >= low).all()
+        assert (filled[missing] <= high).all()
+        if kind == "yes_or_no":
+            assert np.mean((filled > 0.5)[missing] == (animal.truth > 0.5)[missing]) > 0.7
+
+
+@every_method
+@pytest.mark.parametrize("kind", ["matrix", "order_three", "noisy", "sparse"])
+def test_the_function_that_falls_falls_at_every_step(name, kind):
+    animal = ZOO[kind]()
+    method = make_method(name, {**GIVEN[name], "max_iter": 60, "tol": 0.0})
+    history = method.solve(Problem(animal.data, Square()), rng=0).history
+    merit = history["f_tau"]
+    assert np.isfinite(merit).all(), "a method without such a function reports NaN; then take it out of this test"
+    assert (np.diff(merit) <= 1e-9 * np.abs(merit[:-1]).max()).all()
+    assert merit[-1] < merit[0]
+
+
+# When it stops
+
+
+@every_method
+def test_it_stops_by_each_rule(name):
+    problem = Problem(ZOO["order_three"]().data, Square())
+    method = make_method(name, GIVEN[name])
+    forever = dataclasses.replace(method, tol=0.0, max_iter=10_000)
+    assert dataclasses.replace(method, tol=0.5).solve(problem, rng=0).status is Status.CONVERGED
+    short = dataclasses.replace(forever, max_iter=2).solve(problem, rng=0)
+    assert (short.status, short.history[-1].iteration) == (Status.MAX_ITER, 2)
+    assert forever.solve(problem, rng=0, clock=Clock(1e-9)).status is Status.TIME_LIMIT
+    stopped = forever.solve(problem, rng=0, callback=lambda record, model: record.iteration == 3)
+    assert (stopped.status, stopped.history[-1].iteration) == (Status.CALLBACK, 3)
+
+    def interrupt(record, model):
+        if record.iteration == 3:
+            raise KeyboardInterrupt
+
+    interrupted = forever.solve(problem, rng=0, callback=interrupt)
+    assert interrupted.status is Status.INTERRUPTED
+    np.testing.assert_array_equal(interrupted.model.to_dense(), stopped.model.to_dense())
+
+
+@every_method
+def test_a_search_that_is_stopped_answers_with_the_best_so_far(name):
+    animal = ZOO["order_three"]()
+    limited = complete(animal.data, method=name, time_limit=1e-6, rng=0)
+    assert limited.status is Status.TIME_LIMIT
+    calls = []
+
+    def interrupt(record, model):
+        calls.append(record)
+        if len(calls) == 25:
+            raise KeyboardInterrupt
+
+    fit = complete(animal.data, method=name, callback=interrupt, rng=0)
+    assert fit.status is Status.INTERRUPTED
+    assert len(calls) == 25
+    for each in (limited, fit):
+        assert each.method.name == name
+        assert np.isfinite(each.to_dense()).all()
+        assert each.residuals is not None
+
+
+@every_method
+def test_it_goes_on_from_its_own_answer(name):
+    problem = Problem(ZOO["order_three"]().data, Square())
+    method = make_method(name, GIVEN[name])
+    first = dataclasses.replace(method, tol=0.0, max_iter=5).solve(problem, rng=0)
+    assert method.can_start_from(first.model, problem)
+    again = method.solve(problem, start=first.model, rng=0)
+    # A model may be stored in a form that costs the regularisation less.
+    assert 0.99 < again.history[0].objective / first.history[-1].objective < 1 + 1e-6
+    other = Problem(ZOO["matrix"]().data, Square())
+    assert not method.can_start_from(first.model, other)
+
+
+# The same answer, everywhere
+
+
+@every_method
+def test_the_same_seed_gives_the_same_bits(name):
+    animal, fit = fitted(name, "order_three")
+    again = complete(animal.data, method=name, smooth=None, rng=0)
+    np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
+    given = complete(animal.data, **fit.recipe.arguments())
+    assert given.method == fit.method
+    assert given.path is None
+    assert rmse(given.to_dense(), fit.to_dense()) < 0.05 * animal.truth.std()
+
+
+@every_method
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_units_of_the_data_do_not_matter(name, scale):
+    animal, fit = fitted(name, "order_three")
+    scaled = complete(animal.data.with_values(animal.data.values * scale), method=name, smooth=None, rng=0)
+    # Rounding may lead to another answer that is as good.
+    assert rmse(scaled.to_dense() / scale, fit.to_dense()) < 0.05 * animal.truth.std()
+
+
+@every_method
+def test_the_answer_has_everything_that_nort_has(name, tmp_path):
+    animal, fit = fitted(name, "order_three")
+    assert len(fit.path) >= 2
+    assert all(point.tried and point.method.name == name for point in fit.path)
+    assert fit.path.best.held_out == fit.path["held_out"].min()
+    assert (fit.path["standard_error"] > 0).all()
+    assert fit.recipe.seed == 0
+    assert fit.recipe.holdout is not None
+    noisy = animal.truth + 0.01 * np.random.default_rng(1).standard_normal(animal.truth.shape)
+    coords = np.argwhere(animal.missing)
+    _, low, high = fit.predict(coords, interval=0.9)
+    assert 0.75 < np.mean((low <= noisy[animal.missing]) & (noisy[animal.missing] <= high)) <= 1
+    fit.save(tmp_path / "fit.npz")
+    again = tensorfill.load(tmp_path / "fit.npz")
+    assert again.recipe == fit.recipe
+    assert list(again.path) == list(fit.path)
+    np.testing.assert_array_equal(again.predict(coords), fit.predict(coords))
+    pytest.importorskip("jinja2")
+    fit.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+@every_method
+def test_labels_come_back(name):
+    xarray = pytest.importorskip("xarray")
+    animal = ZOO["order_three"]()
+    array = xarray.DataArray(animal.data.to_dense(), dims=("station", "day", "hour"), coords={"hour": range(10)})
+    filled = complete(array, method=name, smooth=None, rng=0).filled()
+    assert filled.dims == array.dims
+    assert not filled.isnull().any()
+
+
+@every_method
+def test_stages_stand_around_it_or_are_refused_by_its_name(name):
+    animal = ZOO["order_three"]()
+    for stage, given in (("centre", True), ("smooth", [0]), ("refine", "tucker")):
+        if stage in METHODS[name].stages:
+            fit = complete(animal.data, method=name, rng=0, **{"smooth": None, stage: given})
+            assert np.isfinite(fit.to_dense()).all()
+            assert (fit.recipe.centred, fit.recipe.smoothing is not None)[stage == "smooth"] or stage == "refine"
+        else:
+            refuses(
+                ValueError,
+                [stage, f"method '{name}'"],
+                lambda stage=stage, given=given: complete(animal.data, method=name, rng=0, **{stage: given}),
+            )
+
+
+@every_method
+def test_several_splits_choose_together(name):
+    animal = ZOO["order_three"]()
+    fit = complete(animal.data, method=name, smooth=None, centre=False, choose=Choice(splits=2), rng=0)
+    assert len(fit.residuals) == pytest.approx(0.2 * len(animal.data), abs=3)
+
+
+@every_method
+def test_nothing_of_the_size_of_the_tensor_is_allocated(name):
+    rng = np.random.default_rng(0)
+    shape = (3000, 2000, 1000)
+    coords = np.stack([rng.integers(size, size=3000) for size in shape], axis=1)
+    data = Observations(coords, rng.standard_normal(3000), shape, duplicates="last")
+    settings = {**GIVEN[name], "max_iter": 2}
+    if name in ("nort", "softimpute"):
+        settings["max_rank"] = 1
+    method = make_method(name, settings)
+    if name in ("nort", "softimpute"):
+        # A component of one mode has as many numbers as the other modes have pairs of indices.
+        shape = (300, 200, 100)
+        data = Observations(coords // 10, data.values[: len(coords)], shape, duplicates="last")
+    tracemalloc.start()
+    try:
+        method.solve(Problem(data, Square()), rng=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.7 * 8 * np.prod(shape)
+
+
+# The registry
+
+
+def test_auto_tries_methods_of_the_registry():
+    assert set(AUTOMATIC) <= set(METHODS)
+
+
+def test_every_method_has_settings_for_these_tests():
+    assert set(GIVEN) == set(METHODS)
+    assert all(issubclass(kind, Method) for kind in METHODS.values())

@@ -1,0 +1,69 @@
+"""The plan of the house: folders are layers, and imports go one way."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+LAYERS = [
+    {"_version", "_support"},
+    {"algebra", "metrics", "observations", "penalties"},
+    {"datasets", "labels", "losses"},
+    {"adapters", "diagnostics", "models"},
+    {"graphs", "methods"},
+    {"choosing"},
+    {"io"},
+    {"knowledge", "plots"},
+    {"report"},
+    {"fit"},
+    {"completion"},
+    {"comparison", "selection", "sklearn", "xarray"},
+    {"cli"},
+]
+"""From the ground up: a folder or module imports its own layer only within itself, and otherwise layers below."""
+
+
+def import_graph():
+    spec = importlib.util.spec_from_file_location("import_graph", ROOT / "docs" / "import_graph.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+GRAPH = import_graph()
+MODULES = GRAPH.module_imports(ROOT / "src")
+FOLDERS = GRAPH.folder_imports(MODULES)
+HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
+
+
+def test_every_folder_has_its_layer():
+    assert set(FOLDERS) == set(HEIGHT)
+
+
+@pytest.mark.parametrize("name", sorted(HEIGHT))
+def test_imports_go_down(name):
+    upward = {other for other in FOLDERS[name] if HEIGHT[other] >= HEIGHT[name] and other != "_version"}
+    assert upward == set()
+
+
+def test_no_lazy_import_hides_a_cycle():
+    assert GRAPH.cycles(MODULES) == []
+
+
+def test_cycles_are_found():
+    assert GRAPH.cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [{"a", "b", "c"}]
+    assert GRAPH.cycles({"a": {"b"}, "b": set()}) == []
+
+
+def test_algebra_knows_nothing_of_methods_and_methods_nothing_of_how_they_are_chosen_or_shown():
+    for name, others in MODULES.items():
+        folder = name.partition(".")[0]
+        found = {other.partition(".")[0] for other in others}
+        if folder == "algebra":
+            assert found <= {"", "algebra", "_support", "observations"}
+        if folder == "methods":
+            assert found.isdisjoint({"choosing", "io", "plots", "report", "cli", "fit"})
