@@ -6,8 +6,8 @@
 but the last gets exactly these.
 
 Columns
-    graph: `complete(training, choose=Choice(validation=...), laplacian={0: graphs.haversine(latlon)})`: the width of the kernel is
-    chosen among the training stations, everything else on the stations to choose with.
+    graph: `complete(training, choose=Choice(validation=...), laplacian={0: graphs.haversine(latlon)})`: the width of
+    the kernel is chosen among the training stations, everything else on the stations to choose with.
     kernel as printed: the same with the width 1, the paper's exp(-2 b) with b in radians.
     no graph: `complete(training, choose=Choice(validation=...))`, which can only predict zero there.
     extension alone: the training stations as they are, extended on the graph of the chosen width; no low rank.

@@ -25,8 +25,8 @@ Settings: what is fitted
     inverse+prior: the facts and negatives of the paper, and each of them again as (tail, inverse relation, head), with
     the inverse relations beside the relations; modes of heads and relations. So a pair that is known the other way
     round tells something, as 3 of 10 test facts are in WN18RR, and none in FB15k-237.
-    automatic: `complete(obs, choose=Choice(validation=...))` chooses everything by the logistic loss of the validation facts and as
-    many negatives, within 60 seconds.
+    automatic: `complete(obs, choose=Choice(validation=...))` chooses everything by the logistic loss of the validation
+    facts and as many negatives, within 60 seconds.
 
 In all but the last, lambda is chosen on the validation facts by the mean reciprocal rank of their relations, along
 falling cuts with warm starts: `STEPS` steps by `RATIO`, ranks of at most 20, at most 40 iterations each.

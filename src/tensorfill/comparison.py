@@ -18,8 +18,9 @@ from ._support.progress import Display
 from ._support.records import Records
 from ._support.types import Floats
 from ._support.words import bytes_in_words
-from .choosing.pipeline import Pipeline, Run
+from .choosing.pipeline import Pipeline
 from .choosing.splits import Choice
+from .choosing.task import Run
 from .choosing.trials import error_of, standard_error_of
 from .completion import candidates, taken_in
 from .losses import Loss, Robust

@@ -17,12 +17,14 @@ from ._support.clock import Clock
 from ._support.parallel import blas_threads
 from ._support.progress import Display
 from .adapters.registry import take_in
+from .choosing.answer import Outcome
 from .choosing.corrupt import is_robust
 from .choosing.kernel_width import checked_graphs
-from .choosing.pipeline import Outcome, Pipeline, Run, Task, needs_choice
+from .choosing.pipeline import Pipeline, needs_choice
 from .choosing.recipe import Recipe
 from .choosing.smooth_field import smooth_modes
 from .choosing.splits import Choice
+from .choosing.task import Run, Task
 from .fit import Fit
 from .labels import Labelled, Labels
 from .losses import Loss, Robust, Square, make_loss, prepare

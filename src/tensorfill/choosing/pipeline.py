@@ -6,196 +6,27 @@ stopped, by the caller, the clock or the keyboard, answers with the best it has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from .._support.clock import Clock, TimeUp
-from .._support.progress import Display
-from .._support.types import Floats
-from ..graphs.reduction import Graph
-from ..losses import Loss, Square
-from ..losses.robust import EFFICIENT, Robust, make_robust
-from ..methods.base import Callback, Method, Record, Result, Status, Stopped
+from ..losses import Square
+from ..losses.robust import EFFICIENT, make_robust
+from ..methods.base import Method, Result, Status, Stopped
 from ..methods.problem import Problem
-from ..methods.search import PathPoint, Search, Trial, are_better
+from ..methods.search import Trial, are_better
 from ..models import Centred, Model
-from ..observations import Observations
+from .answer import Answer, Outcome
 from .centring import can_centre, centred_split, may_help, offset_of
 from .corrupt import Watch, is_robust, named_robust, rough_fit, without_corrupt
-from .holdout import Holdout
-from .polish import Polish, polished_if_better
-from .smooth_field import Smoothing, choose_smoothing, loss_alone, smooth_modes
-from .splits import Choice, Split, make_splits, whole_split
+from .polish import polished_if_better
+from .smooth_field import choose_smoothing, loss_alone, smooth_modes
+from .splits import make_splits, whole_split
+from .task import Run, Task
 from .trials import Trials, fitted, losses_of
 from .walk import search_for
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What accompanies a run from its first stage to its last.
-
-    Parameters
-    ----------
-    rng
-        Decides everything that is random.
-    clock
-        Started when the run was asked for; every stage obeys it.
-    display
-        Shows the progress.
-    callback
-        Called after every iteration; returning something true stops the run.
-    """
-
-    rng: np.random.Generator
-    clock: Clock = field(default_factory=Clock)
-    display: Display = field(default_factory=lambda: Display(False))
-    callback: Callback | None = None
-
-    def watch(self, *, counting: bool = True) -> Callback:
-        """Return a callback that shows each iteration, if they are counted, and then asks the caller's own."""
-
-        def watch(record: Record, model: Model) -> object:
-            if counting:
-                self.display.iteration(record)
-            return None if self.callback is None else self.callback(record, model)
-
-        return watch
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """What is asked of a pipeline.
-
-    Parameters
-    ----------
-    observations
-        The data, with values as the loss takes them.
-    loss
-        The loss; a robust one by name or as an object.
-    choice
-        How entries are held out.
-    graphs
-        Laplacians by mode.
-    smooth
-        The modes with smooth neighbours, ``"auto"``, or None.
-    centre
-        Whether to subtract the mean and the effects first, or ``"auto"``.
-    refine
-        ``"tucker"`` for a polish by least squares, or None.
-    start
-        A model to start from, if nothing is left to choose.
-    """
-
-    observations: Observations
-    loss: str | Loss | Robust
-    choice: Choice = field(default_factory=Choice)
-    graphs: Mapping[int, Graph] = field(default_factory=dict)
-    smooth: Sequence[int] | str | None = "auto"
-    centre: bool | str = "auto"
-    refine: str | None = None
-    start: Model | None = None
-
-    def stages_asked(self) -> list[str]:
-        """Return the stages that the caller asks for, rather than leaves to held-out entries."""
-        asked = {
-            "laplacian": bool(self.graphs),
-            "smooth": self.smooth is not None and not isinstance(self.smooth, str),
-            "centre": self.centre is True,
-            "refine": self.refine is not None,
-        }
-        return [name for name, wanted in asked.items() if wanted]
-
-    def check(self, method: Method) -> None:
-        """Refuse, with one sentence, a stage that cannot stand around a method or beside the loss."""
-        for stage in self.stages_asked():
-            if stage not in method.stages:
-                raise ValueError(f"{stage} does not go with method '{method.name}'; leave {stage} out.")
-        loss = Square() if is_robust(self.loss) else self.loss
-        for stage in {"smooth", "centre"} & set(self.stages_asked()):
-            if not can_centre(loss):  # type: ignore[arg-type]
-                raise ValueError(f"{stage} needs loss 'square' or 'huber', but the loss is {loss!r}; leave it out.")
-        if self.refine is not None and not isinstance(loss, Square):
-            raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """An answer of one method on every split, and what was done to get it.
-
-    Parameters
-    ----------
-    trials, search, trial
-        Where it was found.
-    splits, models
-        The splits as the models take them, centred or not, and the model of each.
-    losses
-        The loss at each held-out entry.
-    polish, smoothing
-        What was done to the answer of the method, if anything.
-    centred
-        Whether the models are of centred data.
-    """
-
-    trials: Trials
-    search: Search
-    trial: Trial
-    splits: Sequence[Split]
-    models: Sequence[Model]
-    losses: Floats
-    polish: Polish | None = None
-    smoothing: Smoothing | None = None
-    centred: bool = False
-
-    @classmethod
-    def of(cls, trials: Trials, search: Search, trial: Trial) -> Answer:
-        """Return the answer of a trial as it is."""
-        return cls(trials, search, trial, trials.splits, trial.models, trial.losses, centred=trials.centred)
-
-    @property
-    def residuals(self) -> Floats:
-        """The absolute error at each held-out entry."""
-        pairs = zip(self.splits, self.models, strict=True)
-        return np.concatenate([np.abs(split.predict(model) - split.held_out.values) for split, model in pairs])
-
-    def final(self, entries: int) -> Method:
-        """Return the method with what was chosen, for a fit of this many entries."""
-        return self.search.final(self.trials, entries)
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The answer of a run, and how it was made.
-
-    Parameters
-    ----------
-    method, result
-        The method with its final settings, and its result.
-    loss
-        The loss it was fitted with.
-    points
-        Every trial, in order; empty if nothing was held out.
-    residuals
-        The absolute error at the held-out entries of a fit without them; None if nothing was held out.
-    holdout
-        How entries were held out.
-    polish, smoothing, centred, mu
-        What was done around the method.
-    """
-
-    method: Method
-    result: Result
-    loss: Loss | Robust
-    points: Sequence[PathPoint] = ()
-    residuals: Floats | None = None
-    holdout: Holdout | None = None
-    polish: Polish | None = None
-    smoothing: Smoothing | None = None
-    centred: bool = False
-    mu: float = 0.0
 
 
 class Pipeline:

@@ -1,0 +1,96 @@
+"""The answer of a method on every split, and the outcome of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._support.types import Floats
+from ..losses import Loss
+from ..losses.robust import Robust
+from ..methods.base import Method, Result
+from ..methods.search import PathPoint, Search, Trial
+from ..models import Model
+from .holdout import Holdout
+from .polish import Polish
+from .smooth_field import Smoothing
+from .splits import Split
+from .trials import Trials
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """An answer of one method on every split, and what was done to get it.
+
+    Parameters
+    ----------
+    trials, search, trial
+        Where it was found.
+    splits, models
+        The splits as the models take them, centred or not, and the model of each.
+    losses
+        The loss at each held-out entry.
+    polish, smoothing
+        What was done to the answer of the method, if anything.
+    centred
+        Whether the models are of centred data.
+    """
+
+    trials: Trials
+    search: Search
+    trial: Trial
+    splits: Sequence[Split]
+    models: Sequence[Model]
+    losses: Floats
+    polish: Polish | None = None
+    smoothing: Smoothing | None = None
+    centred: bool = False
+
+    @classmethod
+    def of(cls, trials: Trials, search: Search, trial: Trial) -> Answer:
+        """Return the answer of a trial as it is."""
+        return cls(trials, search, trial, trials.splits, trial.models, trial.losses, centred=trials.centred)
+
+    @property
+    def residuals(self) -> Floats:
+        """The absolute error at each held-out entry."""
+        pairs = zip(self.splits, self.models, strict=True)
+        return np.concatenate([np.abs(split.predict(model) - split.held_out.values) for split, model in pairs])
+
+    def final(self, entries: int) -> Method:
+        """Return the method with what was chosen, for a fit of this many entries."""
+        return self.search.final(self.trials, entries)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The answer of a run, and how it was made.
+
+    Parameters
+    ----------
+    method, result
+        The method with its final settings, and its result.
+    loss
+        The loss it was fitted with.
+    points
+        Every trial, in order; empty if nothing was held out.
+    residuals
+        The absolute error at the held-out entries of a fit without them; None if nothing was held out.
+    holdout
+        How entries were held out.
+    polish, smoothing, centred, mu
+        What was done around the method.
+    """
+
+    method: Method
+    result: Result
+    loss: Loss | Robust
+    points: Sequence[PathPoint] = ()
+    residuals: Floats | None = None
+    holdout: Holdout | None = None
+    polish: Polish | None = None
+    smoothing: Smoothing | None = None
+    centred: bool = False
+    mu: float = 0.0

@@ -1,0 +1,108 @@
+"""What is asked of a pipeline, and what accompanies it from its first stage to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._support.clock import Clock
+from .._support.progress import Display
+from ..graphs.reduction import Graph
+from ..losses import Loss, Square
+from ..losses.robust import Robust
+from ..methods.base import Callback, Method, Record
+from ..models import Model
+from ..observations import Observations
+from .centring import can_centre
+from .corrupt import is_robust
+from .splits import Choice
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What accompanies a run from its first stage to its last.
+
+    Parameters
+    ----------
+    rng
+        Decides everything that is random.
+    clock
+        Started when the run was asked for; every stage obeys it.
+    display
+        Shows the progress.
+    callback
+        Called after every iteration; returning something true stops the run.
+    """
+
+    rng: np.random.Generator
+    clock: Clock = field(default_factory=Clock)
+    display: Display = field(default_factory=lambda: Display(False))
+    callback: Callback | None = None
+
+    def watch(self, *, counting: bool = True) -> Callback:
+        """Return a callback that shows each iteration, if they are counted, and then asks the caller's own."""
+
+        def watch(record: Record, model: Model) -> object:
+            if counting:
+                self.display.iteration(record)
+            return None if self.callback is None else self.callback(record, model)
+
+        return watch
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked of a pipeline.
+
+    Parameters
+    ----------
+    observations
+        The data, with values as the loss takes them.
+    loss
+        The loss; a robust one by name or as an object.
+    choice
+        How entries are held out.
+    graphs
+        Laplacians by mode.
+    smooth
+        The modes with smooth neighbours, ``"auto"``, or None.
+    centre
+        Whether to subtract the mean and the effects first, or ``"auto"``.
+    refine
+        ``"tucker"`` for a polish by least squares, or None.
+    start
+        A model to start from, if nothing is left to choose.
+    """
+
+    observations: Observations
+    loss: str | Loss | Robust
+    choice: Choice = field(default_factory=Choice)
+    graphs: Mapping[int, Graph] = field(default_factory=dict)
+    smooth: Sequence[int] | str | None = "auto"
+    centre: bool | str = "auto"
+    refine: str | None = None
+    start: Model | None = None
+
+    def stages_asked(self) -> list[str]:
+        """Return the stages that the caller asks for, rather than leaves to held-out entries."""
+        asked = {
+            "laplacian": bool(self.graphs),
+            "smooth": self.smooth is not None and not isinstance(self.smooth, str),
+            "centre": self.centre is True,
+            "refine": self.refine is not None,
+        }
+        return [name for name, wanted in asked.items() if wanted]
+
+    def check(self, method: Method) -> None:
+        """Refuse, with one sentence, a stage that cannot stand around a method or beside the loss."""
+        for stage in self.stages_asked():
+            if stage not in method.stages:
+                raise ValueError(f"{stage} does not go with method '{method.name}'; leave {stage} out.")
+        loss = Square() if is_robust(self.loss) else self.loss
+        for stage in {"smooth", "centre"} & set(self.stages_asked()):
+            if not can_centre(loss):  # type: ignore[arg-type]
+                raise ValueError(f"{stage} needs loss 'square' or 'huber', but the loss is {loss!r}; leave it out.")
+        if self.refine is not None and not isinstance(loss, Square):
+            raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")
