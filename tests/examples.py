@@ -84,14 +84,18 @@ def picture():
 
 
 @functools.cache
+def of_method(*names):
+    """Return a fit by another method than NORT, whose settings were chosen, or by the best of several methods."""
+    data = tensorfill.datasets.synthetic((14, 13, 12), rank=2, rng=0)
+    method = names[0] if len(names) == 1 else list(names)
+    return tensorfill.complete(data.observations, method=method, smooth=None, centre=False, rng=0)
+
+
 def tucker():
     """Return a fit by another method than NORT, whose rank was chosen."""
-    data = tensorfill.datasets.synthetic((14, 13, 12), rank=2, rng=0)
-    return tensorfill.complete(data.observations, method="tucker_als", smooth=None, centre=False, rng=0)
+    return of_method("tucker_als")
 
 
-@functools.cache
 def several():
     """Return a fit for which two methods were tried."""
-    data = tensorfill.datasets.synthetic((14, 13, 12), rank=2, rng=0)
-    return tensorfill.complete(data.observations, method=["nort", "tucker_als"], smooth=None, centre=False, rng=0)
+    return of_method("nort", "tucker_als")

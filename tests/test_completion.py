@@ -16,7 +16,7 @@ from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, PENALTIES
 
 
-def incomplete(shape=(20, 18, 16), missing=0.5, seed=0, noise=0.01):
+def incomplete(shape=(14, 12, 10), missing=0.5, seed=0, noise=0.01):
     rng = np.random.default_rng(seed)
     factors = [rng.standard_normal((size, 2)) for size in shape]
     truth = np.einsum("ir,jr,kr->ijk", *factors)
@@ -110,7 +110,7 @@ def test_every_penalty_by_name_with_lambda_chosen_and_given(name):
     missing = np.isnan(holes)
     given = {"lam": 1.0} | ({"theta": 2} if name == "tnn" else {})
     for options in ({}, given):
-        fit = complete(holes, penalty=name, rng=0, **options)
+        fit = complete(holes, penalty=name, smooth=None, centre=False, rng=0, **options)
         # The mean is zero; the convex nuclear norm shrinks what it finds.
         assert rmse(fit.to_dense()[missing], truth[missing]) < 0.6 * truth.std(), (name, options)
         assert {type(penalty) for penalty in fit.penalties} == {PENALTIES[name]}
@@ -127,15 +127,14 @@ def test_an_own_penalty_loss_and_method():
     truth, holes = incomplete()
     missing = np.isnan(holes)
     for options in ({"penalty": Rank()}, {"loss": Doubled()}, {"method": Nort(lam=0.5, penalty=LSP(0.5))}):
-        fit = complete(holes, rng=0, **options)
+        fit = complete(holes, smooth=None, rng=0, **options)
         assert rmse(fit.to_dense()[missing], truth[missing]) < 0.1 * truth.std()
 
 
-def test_the_same_seed_gives_the_same_bits_and_nothing_global_is_touched():
-    _, holes = incomplete()
+def test_the_same_seed_gives_the_same_bits_and_nothing_global_is_touched(fitted):
+    _, holes, fit = fitted
     state = np.random.get_state()[1].copy()  # noqa: NPY002
-    one, other = (complete(holes, rng=7).to_dense() for _ in range(2))
-    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(complete(holes, rng=0).to_dense(), fit.to_dense())
     np.testing.assert_array_equal(state, np.random.get_state()[1])  # noqa: NPY002
 
 
@@ -158,7 +157,7 @@ def test_start_from_an_earlier_fit_and_go_on():
 
 
 def test_validation_entries_can_be_given():
-    data = synthetic((20, 20, 20), rank=2, rng=0)
+    data = synthetic((14, 14, 14), rank=2, rng=0)
     fit = complete(data.observations, choose=Choice(validation=data.test), rng=0)
     assert fit.held_out_error < 5 * data.limit
 
@@ -205,7 +204,7 @@ def test_one_interrupt_is_enough_whatever_runs():
 
 def test_progress_is_shown_on_standard_error_only(capsys):
     _, holes = incomplete((10, 10, 10))
-    complete(holes, rng=0, progress=True)
+    complete(holes, smooth=None, centre=False, rng=0, progress=True)
     assert capsys.readouterr().out == ""
 
 
@@ -230,7 +229,7 @@ def test_slices_without_any_entry_are_told_of():
 def test_complete_data_and_constant_data_are_no_trouble():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for array in (np.ones((6, 5, 4)), np.zeros((6, 5, 4)), np.arange(120).reshape(6, 5, 4)):
+        for array in (np.ones((5, 4, 3)), np.zeros((5, 4, 3)), np.arange(60).reshape(5, 4, 3)):
             fit = complete(array, rng=0)
             np.testing.assert_allclose(fit.filled(), array)
             assert np.isfinite(fit.to_dense()).all()
@@ -313,7 +312,7 @@ def test_the_package_offers_what_it_names():
 
 
 def test_a_small_lambda_is_reached_without_losing_the_way():
-    truth, holes = incomplete((30, 30, 30), missing=0.9, noise=0.1)
+    truth, holes = incomplete((24, 24, 24), missing=0.85, noise=0.1)
     missing = np.isnan(holes)
     lam, theta = 0.3, 0.3
     above = complete(holes, lam=lam, theta=theta, rng=0)
@@ -326,8 +325,9 @@ def test_a_small_lambda_is_reached_without_losing_the_way():
     assert limited.status is Status.TIME_LIMIT
 
 
-@pytest.mark.parametrize("shape", [(12, 10), (20, 15), (40, 30)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("shape", "seed"), [((12, 10), 0), ((12, 10), 1), ((12, 10), 2), ((20, 15), 0), ((20, 15), 1), ((40, 30), 0)]
+)
 def test_an_outlier_larger_than_all_the_rest_takes_no_row_with_it(shape, seed):
     truth = np.outer(np.arange(1.0, shape[0] + 1), np.arange(1.0, shape[1] + 1))
     table = truth + np.random.default_rng(seed).normal(0, 0.1, shape)
@@ -340,7 +340,7 @@ def test_an_outlier_larger_than_all_the_rest_takes_no_row_with_it(shape, seed):
 
 
 def test_many_outliers_among_few_entries_are_not_followed():
-    rng, shape = np.random.default_rng(1), (40, 35, 30)
+    rng, shape = np.random.default_rng(1), (24, 22, 20)
     truth = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(size, 3)) for size in shape))
     data = truth + rng.normal(0, 0.1, shape)
     bad = rng.random(shape) < 0.05
@@ -352,7 +352,7 @@ def test_many_outliers_among_few_entries_are_not_followed():
 
 @pytest.mark.parametrize("loss", ["l1", "capped_l1", "lsp", "mcp", "scad"])
 def test_corrupt_entries_are_found_and_not_followed(loss):
-    truth, holes = incomplete((30, 28, 26), missing=0.4)
+    truth, holes = incomplete((16, 15, 14), missing=0.4)
     missing = np.isnan(holes)
     rng = np.random.default_rng(5)
     corrupt = ~missing & (rng.random(holes.shape) < 0.05)
@@ -375,9 +375,9 @@ def test_corrupt_entries_are_found_and_not_followed(loss):
 def test_a_small_table_is_completed_without_waiting_for_the_compiler():
     code = (
         "import sys, numpy as np, tensorfill\n"
-        "table = np.add.outer(np.arange(12.0), np.arange(9.0))\n"
+        "table = np.add.outer(np.arange(8.0), np.arange(6.0))\n"
         "table[3, 4] = np.nan\n"
-        "tensorfill.complete(table, rng=0)\n"
+        "tensorfill.complete(table, max_iter=10, rng=0)\n"
         "print([name for name in ('numba', 'llvmlite', 'scipy.spatial', 'matplotlib') if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -150,7 +150,8 @@ def test_poisson_has_no_probability(score):
 
 def test_no_intervals_of_scores(score):
     data, missing = observed(signs(score))
-    fit = complete(data, loss="logistic", rng=0)
+    fit = complete(data, loss="logistic", lam=0.5, choose=Choice(), rng=0)
+    assert fit.residuals is not None
     refuses(ValueError, ["interval", "predict_proba"], lambda: fit.predict(missing, interval=0.9))
     counts, missing = observed(np.round(np.exp(score / 3)))
     fit = complete(counts, loss="poisson", lam=0.5, rng=0)

@@ -267,10 +267,10 @@ class TestNegatives:
 
     def test_uniform_over_relations_too(self):
         facts = graph([[0, 1, 0]], 3, 3)
-        draws = (sample_negatives(facts, replace=["relation", "head"], rng=seed) for seed in range(3000))
+        draws = (sample_negatives(facts, replace=["relation", "head"], rng=seed) for seed in range(600))
         counts = Counter(tuple(drawn.coords[0].tolist()) for drawn in draws)
         assert set(counts) == {(1, 1, 0), (2, 1, 0), (0, 1, 1), (0, 1, 2)}
-        assert max(abs(count - 750) for count in counts.values()) < 120
+        assert max(abs(count - 150) for count in counts.values()) < 50
 
     def test_uses_every_place_there_is(self):
         # Of the three facts (0, t) only the tail can change, and exactly the six others are left to take.
@@ -286,9 +286,9 @@ class TestNegatives:
 
     def test_uniform_over_heads_and_tails(self):
         facts = graph([[0, 1, 0]], 4, 1)
-        counts = Counter(tuple(sample_negatives(facts, rng=seed).coords[0].tolist()) for seed in range(3000))
+        counts = Counter(tuple(sample_negatives(facts, rng=seed).coords[0].tolist()) for seed in range(600))
         assert set(counts) == {(h, 1, 0) for h in (1, 2, 3)} | {(0, t, 0) for t in (0, 2, 3)}
-        assert max(abs(count - 500) for count in counts.values()) < 100
+        assert max(abs(count - 100) for count in counts.values()) < 40
 
     def test_one_rng_decides(self):
         facts = graph([[0, 1, 0], [2, 3, 1]], 30, 2)
@@ -503,7 +503,7 @@ def test_what_is_learned_from_a_graph_of_two_camps():
     held = rng.random(len(rows)) < 0.2
     train, test = graph(np.array(rows)[~held], 20, 2), graph(np.array(rows)[held], 20, 2)
     negatives = sample_negatives(train, known=test, rng=0)
-    fit = tensorfill.complete(to_observations(train, negatives), rng=0)
+    fit = tensorfill.complete(to_observations(train, negatives), smooth=None, centre=False, rng=0)
     assert relation_ranking(fit, test).hits[1] > 0.9
 
 

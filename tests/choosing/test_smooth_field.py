@@ -43,37 +43,37 @@ def power_of_chains(shape, weights, power):
     return (vectors * np.maximum(values, 0) ** power) @ vectors.T
 
 
-def picture(seed=0, keep=0.2):
+def picture(seed=0, keep=0.2, rows=36, columns=30):
     """A smooth picture of full rank, of which pixels are missing whole."""
     rng = np.random.default_rng(seed)
-    truth = gaussian_filter(rng.standard_normal((60, 50, 3)), (3, 3, 0)) * 10
-    missing = np.broadcast_to((rng.random((60, 50)) > keep)[:, :, None], truth.shape)
+    truth = gaussian_filter(rng.standard_normal((rows, columns, 3)), (3, 3, 0)) * 10
+    missing = np.broadcast_to((rng.random((rows, columns)) > keep)[:, :, None], truth.shape)
     return truth, np.where(missing, np.nan, truth), missing
 
 
 def test_smooth_modes_are_found_by_their_neighbours():
     truth, holes, _ = picture()
     assert set(smooth_modes(Observations.from_dense(holes), "auto")) == {0, 1}
-    noise = np.random.default_rng(0).standard_normal((30, 30, 30))
+    noise = np.random.default_rng(0).standard_normal((20, 20, 20))
     assert smooth_modes(Observations.from_dense(noise), "auto") == {}
-    shuffled = truth[np.random.default_rng(0).permutation(60)]
+    shuffled = truth[np.random.default_rng(0).permutation(36)]
     assert set(smooth_modes(Observations.from_dense(shuffled), "auto")) == {1}
     assert smooth_modes(Observations.from_dense(truth), None) == {}
 
 
+@pytest.mark.slow
 def test_a_smooth_picture_gains_and_a_table_without_order_does_not():
     truth, holes, missing = picture()
-    errors = {
-        how: rmse(complete(holes, smooth=how, rng=0).to_dense()[missing], truth[missing]) for how in ("auto", None)
-    }
-    assert errors["auto"] < 0.85 * errors[None]
-    fit = complete(holes, rng=0)
+    fit, without = (complete(holes, smooth=how, rng=0) for how in ("auto", None))
+    errors = [rmse(each.to_dense()[missing], truth[missing]) for each in (fit, without)]
+    assert errors[0] < 0.85 * errors[1]
     assert tuple(fit.recipe.smoothing.weights) == (0, 1)
-    order = np.random.default_rng(1).permutation(60), np.random.default_rng(2).permutation(50)
+    order = np.random.default_rng(1).permutation(36), np.random.default_rng(2).permutation(30)
     plain = complete(holes[np.ix_(*order)], rng=0)
     assert plain.recipe.smoothing is None
 
 
+@pytest.mark.slow
 def test_smooth_answers_keep_every_promise(tmp_path):
     from tensorfill import load
 
@@ -103,7 +103,7 @@ def test_bad_modes_get_one_sentence(given_, kind, words):
 
 
 def test_a_field_that_does_without_low_rank_takes_the_data_as_it_is(monkeypatch):
-    truth, holes, missing = picture(keep=0.1)
+    truth, holes, missing = picture(keep=0.1, rows=60, columns=50)
     monkeypatch.setattr(
         Pipeline, "_search", lambda self, method, clock: self._searched(method, clock, centred=True) and None
     )

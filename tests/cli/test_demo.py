@@ -19,13 +19,14 @@ def only_line(text):
     return line
 
 
+@pytest.mark.slow
 def test_the_demo_beats_the_mean_and_draws_what_it_did(tmp_path, capsys):
     from matplotlib.image import imread
 
     path = tmp_path / "demo.png"
-    assert main(["demo", "--rows", "48", "--missing", "0.5", "--output", str(path)]) == 0
+    assert main(["demo", "--rows", "32", "--missing", "0.5", "--output", str(path)]) == 0
     said = capsys.readouterr()
-    assert "shape (48, 72, 3)" in said.out
+    assert "shape (32, 48, 3)" in said.out
     assert re.search(r"Chosen of \d+ trials: lambda \S+, penalty lsp, theta \S+, ranks \(\d+, \d+\)", said.out)
     assert str(path) in said.out
     recovered = float(re.search(r"tensorfill\s+\D?\s+(\d\.\d+)", said.out)[1])
@@ -34,9 +35,10 @@ def test_the_demo_beats_the_mean_and_draws_what_it_did(tmp_path, capsys):
     assert imread(path).shape[1] > 1000
 
 
+@pytest.mark.slow
 def test_the_same_seed_says_the_same_again(tmp_path, capsys):
     def said():
-        assert main(["demo", "--rows", "24", "--seed", "3", "--output", str(tmp_path / "a.png")]) == 0
+        assert main(["demo", "--rows", "16", "--seed", "3", "--output", str(tmp_path / "a.png")]) == 0
         return re.sub(r"everything took \d+\.\d s", "", capsys.readouterr().out)
 
     assert said() == said()

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from tensorfill.diagnostics import check_penalty
+from tensorfill.diagnostics import check_penalty, penalties
 from tensorfill.penalties import LSP, MCP, PENALTIES, SCAD, TNN, CappedL1, Elementwise, Nuclear, make_penalty
 from tests.naming import named
 
@@ -51,9 +51,8 @@ class OwnPenalty:
 class TestRightPenalties:
     @pytest.mark.parametrize("penalty", [*NAMED, Rank(), OwnPenalty(), TNN(2)], ids=lambda x: repr(x).split(" ")[0])
     def test_pass(self, penalty):
-        for rng in range(2):
-            report = check_penalty(penalty, rng=rng)
-            assert report.ok, str(report)
+        report = check_penalty(penalty, rng=1)
+        assert report.ok, str(report)
 
     def test_by_name(self):
         assert check_penalty("nuclear").ok
@@ -182,7 +181,10 @@ class TestWrongPenalties:
 
     @pytest.mark.parametrize("base", [Nuclear(), CappedL1(2.0), LSP(0.3), MCP(2.0), SCAD(3.0)], ids=named)
     @pytest.mark.parametrize("factor", [-1.0, 0.5, 0.99, 1.01])
-    def test_slope_that_is_not_the_derivative(self, base, factor):
+    def test_slope_that_is_not_the_derivative(self, base, factor, monkeypatch):
+        # The grid search, which takes nearly all the time, looks only at value and prox; these are right.
+        monkeypatch.setattr(penalties, "_prox_findings", lambda *_: iter(()))
+
         class Wrong(OwnPenalty):
             value = staticmethod(base.value)
             prox = staticmethod(base.prox)
@@ -211,9 +213,9 @@ class TestWrongPenalties:
         )
 
     def test_a_slope_is_optional(self):
-        assert check_penalty(Rank()).ok
+        # TestRightPenalties.test_pass checks both.
         assert not hasattr(OwnPenalty(), "slope")
-        assert check_penalty(OwnPenalty()).ok
+        assert "slope" not in vars(Rank)
 
     def test_what_is_no_penalty(self):
         with pytest.raises(TypeError, match="penalty must be one of"):

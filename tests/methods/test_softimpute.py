@@ -16,6 +16,8 @@ from tensorfill.metrics import rmse
 from tensorfill.models import FoldedLowRank
 from tests.strategies import generators, observed, scatter, shapes
 
+from .zoo import low_rank
+
 
 def dense_step(problem, x, lam, mode):
     """Return the proximal gradient step from a dense tensor, straight from the formula."""
@@ -89,3 +91,12 @@ def test_a_matrix_of_low_rank_is_recovered():
     assert refined.recipe.polish is not None
     # Least squares on the rank that was found takes the bias of the nuclear norm away.
     assert rmse(refined.predict(data.test.coords), data.test.values) < 2 * data.limit
+
+
+@pytest.mark.parametrize("shape", [(12, 10, 9), (13, 11, 9)])
+def test_a_small_lambda_is_reached_without_a_search(shape):
+    """From zero, the tolerance would stop such a lambda after a few iterations, far from its answer."""
+    truth, data = low_rank(shape)
+    fit = complete(data, method="softimpute", smooth=None, centre=False, rng=0)
+    again = complete(data, **fit.recipe.arguments())
+    assert rmse(again.to_dense(), fit.to_dense()) < 0.05 * truth.std()

@@ -49,7 +49,7 @@ def low_rank(shape, rank=2, seed=0, density=0.6, noise=0.01):
 
 
 def matrix():
-    truth, data = low_rank((25, 20))
+    truth, data = low_rank((20, 16))
     return Animal(data, truth, within=0.5)
 
 
@@ -59,7 +59,7 @@ def order_three():
 
 
 def order_four():
-    truth, data = low_rank((8, 9, 8, 8), density=0.5)
+    truth, data = low_rank((7, 8, 7, 7), density=0.5)
     return Animal(data, truth, within=0.6)
 
 
@@ -69,12 +69,12 @@ def tiny_mode():
 
 
 def sparse():
-    truth, data = low_rank((14, 12, 10), density=0.5)
+    truth, data = low_rank((12, 10, 9), density=0.5)
     return Animal(Observations(data.coords, data.values, data.shape), truth, within=0.6)
 
 
 def noisy():
-    truth, data = low_rank((14, 12, 10), noise=1.0)
+    truth, data = low_rank((12, 10, 9), noise=1.0)
     return Animal(data, truth, within=1.0)
 
 
@@ -84,36 +84,36 @@ def few_entries():
 
 
 def constant():
-    truth = np.full((8, 7, 6), 3.0)
+    truth = np.full((7, 6, 5), 3.0)
     seen = np.random.default_rng(0).random(truth.shape) < 0.6
     return Animal(Observations.from_dense(truth, seen), truth)
 
 
 def zeros():
-    truth = np.zeros((8, 7, 6))
+    truth = np.zeros((7, 6, 5))
     return Animal(Observations.from_dense(truth), truth)
 
 
 def empty_slice():
-    truth, data = low_rank((14, 12, 10))
+    truth, data = low_rank((12, 10, 9))
     array = data.to_dense()
     array[3] = np.nan
     return Animal(Observations.from_dense(array), truth)
 
 
 def single_precision():
-    truth, data = low_rank((14, 12, 10))
+    truth, data = low_rank((12, 10, 9))
     return Animal(data.astype(np.float32), truth, within=0.6)
 
 
 def yes_or_no():
-    truth, data = low_rank((16, 14, 10), rank=1, density=0.8)
+    truth, data = low_rank((12, 10, 9), rank=1, density=0.8)
     return Animal(data.with_values((data.values > 0).astype(float)), (truth > 0).astype(float), "logistic")
 
 
 def counts():
     rng = np.random.default_rng(0)
-    rate = np.exp(np.einsum("i,j,k->ijk", *(rng.uniform(0.5, 1.2, size) for size in (12, 10, 9))))
+    rate = np.exp(np.einsum("i,j,k->ijk", *(rng.uniform(0.5, 1.2, size) for size in (10, 9, 8))))
     seen = rng.random(rate.shape) < 0.7
     return Animal(Observations.from_dense(rng.poisson(rate).astype(float), seen), rate, "poisson")
 

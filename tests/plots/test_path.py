@@ -43,22 +43,36 @@ def named_lines(panel):
     return dict(zip(names, handles, strict=True))
 
 
-def drawn(axes):
-    """Return the words of the legend after drawing everything, which must not warn."""
-    axes[0].figure.draw_without_rendering()
+def in_legend(axes):
+    """Return the words of the legend."""
     return [text.get_text() for text in axes[0].get_legend().get_texts()]
 
 
+def drawn(axes):
+    """Return the words of the legend after drawing everything, which must not warn."""
+    axes[0].figure.draw_without_rendering()
+    return in_legend(axes)
+
+
 class TestPath:
-    @pytest.fixture
-    def points(self):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def points(cls):
         first = [point(8.0, 4.0), point(4.0, 2.0), point(2.0, 1.0, ranks=(1, 2, 4)), point(1.0, 1.5)]
         other = [point(4.0, 1.8, q=0.1, ranks=(2, 2, 2)), point(2.0, 0.9, q=0.1, ranks=(3, 2, 5))]
         between = [point(3.0, 1.2, q=0.1, ranks=(2, 2, 3))]
         return first + other + between
 
-    def test_each_q_has_a_solid_and_a_dashed_line_from_the_largest_cut_down(self, points):
-        upper, _ = path(points)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def axes(cls, points):
+        """The path, drawn once."""
+        axes = path(points)
+        drawn(axes)
+        return axes
+
+    def test_each_q_has_a_solid_and_a_dashed_line_from_the_largest_cut_down(self, axes):
+        upper, _ = axes
         lines = named_lines(upper)
         assert [name for name in lines if name.startswith("q")] == ["q = 1", "q = 0.1"]
         assert lines["q = 0.1"].get_xdata().tolist() == [4.0, 3.0, 2.0]
@@ -69,8 +83,8 @@ class TestPath:
         (dashed,) = [line for line in upper.lines if line.get_color() == colour and line.get_linestyle() == "--"]
         np.testing.assert_allclose(dashed.get_ydata(), [0.9, 0.6, 0.45])
 
-    def test_both_axes_of_the_errors_are_logarithmic_and_the_cut_falls_to_the_right(self, points):
-        upper, lower = path(points)
+    def test_both_axes_of_the_errors_are_logarithmic_and_the_cut_falls_to_the_right(self, axes):
+        upper, lower = axes
         assert (upper.get_xscale(), upper.get_yscale(), lower.get_xscale()) == ("log", "log", "log")
         for panel in (upper, lower):
             left, right = panel.get_xlim()
@@ -80,13 +94,13 @@ class TestPath:
         assert upper.get_ylabel() == "error"
         assert lower.get_ylabel() == "rank"
 
-    def test_the_lowest_held_out_error_is_marked(self, points):
-        upper, _ = path(points)
+    def test_the_lowest_held_out_error_is_marked(self, axes):
+        upper, _ = axes
         star = named_lines(upper)["lowest held-out error"]
         assert (star.get_xdata().tolist(), star.get_ydata().tolist()) == ([2.0], [0.9])
 
-    def test_the_ranks_are_those_of_the_line_of_the_best(self, points):
-        _, lower = path(points)
+    def test_the_ranks_are_those_of_the_line_of_the_best(self, axes):
+        _, lower = axes
         assert lower.get_legend().get_title().get_text() == "ranks at q = 0.1"
         lines = named_lines(lower)
         assert list(lines) == ["mode 0", "mode 1", "mode 2"]
@@ -111,18 +125,18 @@ class TestPath:
             point(2.0, 1.3, centred=True),
             point(2.0, 1.4, mu=0.3),
         ]
-        words = drawn(path(trials))[:5]
-        assert words == [
+        axes = path(trials)
+        assert drawn(axes)[:5] == [
             "q = 1",
             "q = 1, weights 0.2 : 0.4 : 0.4",
             "q = 1, weights 0.5 : 0.25 : 0.25",
             "q = 1, centred",
             "q = 1, graphs 0.3",
         ]
-        lines = list(named_lines(path(trials)[0]).values())[:5]
+        lines = list(named_lines(axes[0]).values())[:5]
         assert len({line.get_color() for line in lines}) == 1
         assert len({line.get_marker() for line in lines}) == 5
-        assert drawn(path([point(2.0, 1.0, lam=(0.2, 0.4, 0.4), centred=True)]))[0] == "q = 1"
+        assert in_legend(path([point(2.0, 1.0, lam=(0.2, 0.4, 0.4), centred=True)]))[0] == "q = 1"
 
     def test_modes_are_said_where_some_are_left_out_and_by_their_names_if_they_have_any(self):
         trials = [
@@ -130,31 +144,36 @@ class TestPath:
             point(2.0, 1.1, ranks=(1, 2), modes=(0, 1)),
             point(2.0, 1.2, ranks=(2,), modes=(2,)),
         ]
-        assert drawn(path(trials))[:3] == ["q = 1", "q = 1, modes 0, 1", "q = 1, mode 2"]
+        assert in_legend(path(trials))[:3] == ["q = 1", "q = 1, modes 0, 1", "q = 1, mode 2"]
         labels = Labels(("station", "day", "$x$"), (None,) * 3)
         axes = path(trials, labels=labels)
         assert drawn(axes)[:3] == ["q = 1", "q = 1, modes station, day", r"q = 1, mode \$x\$"]
         assert list(named_lines(axes[1])) == ["station", "day", r"\$x\$"]
-        assert drawn(path(trials, labels=Labels.plain(3)))[2] == "q = 1, mode 2"
+        assert in_legend(path(trials, labels=Labels.plain(3)))[2] == "q = 1, mode 2"
 
     def test_penalties_of_two_method_objects_are_lines_of_their_own(self):
-        words = drawn(path([point(2.0, 1.0), point(1.5, 1.1, penalty=Nuclear())]))
+        words = in_legend(path([point(2.0, 1.0), point(1.5, 1.1, penalty=Nuclear())]))
         assert words[:2] == ["q = 1, LSP", "q = 1, Nuclear"]
 
     def test_more_lines_than_colours_and_markers(self):
         many = [point(2.0, 1.0 + q, q=float(q)) for q in range(1, 4 + max(len(COLOURS), len(MARKERS)))]
         assert sum(name.startswith("q") for name in drawn(path(many))) == len(many)
 
-    def test_the_legends_cover_no_data(self, points):
-        axes = path(points)
-        drawn(axes)
+    def test_the_legends_cover_no_data(self, axes):
         for panel in axes:
             box = panel.get_legend().get_window_extent()
             assert box.x0 >= panel.get_window_extent().x1
             assert box.x1 <= panel.figure.bbox.x1
 
-    @pytest.mark.parametrize("held_out", [1.0, 0.0, math.inf, math.nan, 1e-100, 1e100])
-    @pytest.mark.parametrize("training", [1.0, 0.0, math.inf, math.nan])
+    @pytest.mark.parametrize(
+        ("held_out", "training"),
+        [
+            *((held_out, 1.0) for held_out in (1.0, 0.0, math.inf, math.nan, 1e-100, 1e100)),
+            *((1.0, training) for training in (0.0, math.inf, math.nan)),
+            (math.nan, math.nan),
+            (0.0, math.inf),
+        ],
+    )
     def test_a_path_of_one_point(self, held_out, training):
         axes = path([point(3.0, held_out, training=training)])
         words = drawn(axes)
@@ -176,9 +195,7 @@ class TestPath:
         drawn(axes)
         assert axes[1].get_ylim()[1] > 0
 
-    def test_numbers_on_the_axes_are_plain(self, points):
-        axes = path(points)
-        drawn(axes)
+    def test_numbers_on_the_axes_are_plain(self, axes):
         labels = [text.get_text() for text in axes[1].get_xticklabels(which="both")]
         assert "1" in labels
         assert not any("$" in label or "e" in label for label in labels)
@@ -257,7 +274,7 @@ class TestOtherMethods:
 
     def test_what_else_was_varied_is_another_line(self):
         trials = [trial(Own(), {"rank": 2, "ridge": ridge}, 1.0 + ridge, (2,)) for ridge in (0.1, 0.2)]
-        assert drawn(path(trials))[:2] == ["ridge = 0.1", "ridge = 0.2"]
+        assert in_legend(path(trials))[:2] == ["ridge = 0.1", "ridge = 0.2"]
 
     def test_trials_that_vary_nothing_are_numbered(self):
         axes = path([trial(Own(), {}, 2.0, (1, 2)), trial(Own(), {}, 1.0, (1, 2), centred=True)])

@@ -16,6 +16,7 @@ from tensorfill.penalties import LSP
 from tensorfill.report.call import call_to_repeat, call_without_search
 from tests import examples
 
+NO_STAGES = {"smooth": None, "centre": False}
 PENALTIES = ("nuclear", "capped_l1", "lsp", "tnn", "scad", "mcp")
 
 
@@ -57,14 +58,15 @@ class TestTheCallRepeatsTheFit:
     @pytest.mark.parametrize("penalty", PENALTIES)
     def test_with_every_penalty_with_a_search_and_without(self, penalty, data):
         # The nuclear norm is slow to converge, so its answer depends on the start at the usual tolerance.
-        fit = tensorfill.complete(data, penalty=penalty, tol=1e-6, rng=3)
+        fewer = {} if penalty == "nuclear" else {"modes": [0, 2], "max_rank": 3}
+        fit = tensorfill.complete(data, penalty=penalty, tol=1e-6, rng=3, **fewer, **NO_STAGES)
         same(run(call_to_repeat(fit), data), fit)
         nearly_same(fit, run(call_without_search(fit), data))
 
     @pytest.mark.parametrize("penalty", ["capped_l1", "mcp", "scad"])
     def test_with_penalties_that_reach_a_bad_answer_from_zero(self, penalty):
         clean = tensorfill.datasets.synthetic((16, 14, 12), rank=2, noise=0.001, rng=0).observations
-        fit = tensorfill.complete(clean, penalty=penalty, tol=1e-6, rng=3)
+        fit = tensorfill.complete(clean, penalty=penalty, tol=1e-6, rng=3, **NO_STAGES)
         nearly_same(fit, run(call_without_search(fit), clean))
 
     def test_a_seed_that_was_drawn_is_kept(self, data):
@@ -101,7 +103,8 @@ class TestTheCallRepeatsTheFit:
         from tensorfill.losses.robust import Robust
         from tensorfill.penalties import Nuclear
 
-        fit = tensorfill.complete(data, loss=Robust(Nuclear()), choose=Choice(splits=2), smooth=None, rng=0)
+        options = {"lam": 0.05, "penalty": "nuclear", "choose": Choice(splits=2), **NO_STAGES}
+        fit = tensorfill.complete(data, loss=Robust(Nuclear()), **options, rng=0)
         text = call_to_repeat(fit)
         assert "loss=Robust(penalty=Nuclear())," in text
         assert "choose=Choice(splits=2)," in text
@@ -109,13 +112,14 @@ class TestTheCallRepeatsTheFit:
 
     @pytest.mark.parametrize("method", sorted(METHODS.keys() - {"nort", "smoothed_nort"}))
     def test_every_other_method(self, method, data):
-        fit = tensorfill.complete(data, method=method, smooth=None, centre=False, rng=0)
+        fit = tensorfill.complete(data, method=method, rng=0, **NO_STAGES)
         same(run(call_to_repeat(fit), data), fit)
         nearly_same(fit, run(call_without_search(fit), data))
 
     def test_the_rank_of_a_tucker_model(self):
         assert "method=TuckerAls(rank=2)," in call_without_search(examples.tucker())
 
+    @pytest.mark.slow
     def test_several_methods(self, data):
         fit = examples.several()
         assert 'method=["nort", "tucker_als"],' in call_to_repeat(fit)
@@ -136,7 +140,7 @@ class TestTheCallRepeatsTheFit:
         np.testing.assert_allclose(again[...], fit[...], atol=0.05 * np.nanstd(table))
 
     def test_a_fit_that_was_read_from_a_file(self, data, tmp_path):
-        fit = tensorfill.complete(data, penalty="scad", smooth=None, centre=False, rng=3)
+        fit = tensorfill.complete(data, penalty="scad", modes=[0], **NO_STAGES, rng=3)
         fit.save(tmp_path / "fit.npz")
         loaded = tensorfill.load(tmp_path / "fit.npz")
         assert call_to_repeat(loaded) == call_to_repeat(fit)

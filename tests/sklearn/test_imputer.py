@@ -16,7 +16,7 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import tensorfill
 from tensorfill import Nort
@@ -29,8 +29,24 @@ from ..refusal import refuses
 
 
 # TensorCompleter is left out: these checks give tables of real features, and its samples are coordinates of entries.
-@parametrize_with_checks([MatrixImputer()])
+# The settings are given, because each of these checks fits many times and a search is slow.
+@parametrize_with_checks([MatrixImputer(lam=1.0, penalty="nuclear", max_iter=50)])
 def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+SEARCHED = ["check_dict_unchanged", "check_fit_idempotent", "check_estimators_pickle", "check_transformer_n_iter"]
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_scikit_learn_accepts_it_when_it_chooses_its_settings(name):
+    checks = [
+        (estimator, check)
+        for estimator, check in estimator_checks_generator(MatrixImputer())
+        if check.func.__name__ == name
+    ]
+    assert checks
+    estimator, check = checks[0]
     check(estimator)
 
 

@@ -101,8 +101,8 @@ class Task:
             if stage not in method.stages:
                 raise ValueError(f"{stage} does not go with method '{method.name}'; leave {stage} out.")
         loss = Square() if is_robust(self.loss) else self.loss
-        for stage in {"smooth", "centre"} & set(self.stages_asked()):
-            if not can_centre(loss):  # type: ignore[arg-type]
+        for stage in ("smooth", "centre"):
+            if stage in self.stages_asked() and not can_centre(loss):  # type: ignore[arg-type]
                 raise ValueError(f"{stage} needs loss 'square' or 'huber', but the loss is {loss!r}; leave it out.")
         if self.refine is not None and not isinstance(loss, Square):
             raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")

@@ -17,9 +17,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from .._support.checks import is_auto, mode_number, real_number, whole_number
+from .._support.clock import Clock
 from ..models import FoldedLowRank, Model
 from ..penalties import Nuclear
-from .base import STAGES, Axis, Method, Solver
+from .base import STAGES, Axis, Callback, Method, Result, Solver
 from .nort.descent import largest_cut
 from .nort.method import Nort
 from .problem import Problem
@@ -46,7 +47,7 @@ class SoftImpute(Method):
     momentum
         Whether to extrapolate, which saves iterations, as in `Nort`.
     max_iter, tol, blas_threads
-        As in `Method`.
+        As in `Method`. The tolerance is tighter: a small lambda changes the objective little in an iteration.
 
     Examples
     --------
@@ -67,6 +68,7 @@ class SoftImpute(Method):
     mode: int | None = None
     max_rank: int | None = None
     momentum: bool | str = True
+    tol: float = 1e-5
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,6 +102,16 @@ class SoftImpute(Method):
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a sum of folded low-rank matrices of the shape of the data."""
         return isinstance(model, FoldedLowRank) and model.shape == problem.observations.shape
+
+    def approach(
+        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    ) -> Result | None:
+        """Return the answer just above lambda, reached through larger ones.
+
+        From zero a small lambda moves so little in an iteration that the tolerance would stop it far from the end.
+        """
+        nort = replace(self.as_nort(problem), descend=True)
+        return nort.approach(problem, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zero."""

@@ -47,7 +47,7 @@ def solve(problem, **kwargs):
 @pytest.mark.parametrize("momentum", [False, "restart", "adaptive"])
 @pytest.mark.parametrize("penalty", [*PENALTIES, Rank()], ids=lambda penalty: type(penalty).__name__)
 def test_f_tau_never_rises_with_exact_decompositions(penalty, momentum):
-    result = solve(problem(), penalty=penalty, momentum=momentum, svd="exact", storage="dense", tol=0, max_iter=200)
+    result = solve(problem(), penalty=penalty, momentum=momentum, svd="exact", storage="dense", tol=0, max_iter=80)
     f_tau = result.history["f_tau"]
     assert np.diff(f_tau).max() <= 1e-10 * f_tau[0]
     assert f_tau[-1] < 0.9 * f_tau[0]
@@ -136,12 +136,19 @@ def test_sparse_and_dense_storage_end_alike_with_momentum(shape):
     assert sparse.history[-1].f_tau == pytest.approx(dense.history[-1].f_tau, rel=1e-10)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_the_answer_does_not_depend_on_the_order_of_the_modes(order):
+@functools.cache
+def unturned():
+    """Return a problem, the options it is solved with, and its answer."""
     task = problem(noise=0.05)
+    options = {"penalty": LSP(0.5), "lam": 0.5, "modes": [0, 1, 2], "tol": 0, "max_iter": 1000}
+    return task, options, solve(task, **options).model.to_dense()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3)))[1:])
+def test_the_answer_does_not_depend_on_the_order_of_the_modes(order):
+    task, options, one = unturned()
     turned = Problem(Observations.from_dense(task.observations.to_dense().transpose(order)), Square())
-    options = {"penalty": LSP(0.5), "lam": 0.5, "modes": [0, 1, 2], "tol": 0, "max_iter": 1500}
-    one, other = (solve(each, **options).model.to_dense() for each in (task, turned))
+    other = solve(turned, **options).model.to_dense()
     np.testing.assert_allclose(one.transpose(order), other, atol=1e-6)
 
 
