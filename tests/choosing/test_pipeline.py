@@ -34,13 +34,13 @@ def wavy(seed=0, keep=0.5):
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
 def test_repeating_from_what_a_fit_says_gives_the_same_answer(penalty):
     # To the end: two runs that stop at a loose tolerance differ by about that.
-    fit = complete(DATA.observations, penalty=penalty, tol=1e-9, max_iter=3000, rng=3)
+    fit = complete(DATA.observations, penalty=penalty, tol=1e-7, max_iter=1000, rng=3)
     same = complete(DATA.observations, rng=fit.seed, **fit.recipe.asked)
     np.testing.assert_array_equal(same.to_dense(), fit.to_dense())
     again = complete(DATA.observations, **fit.recipe.arguments())
     assert again.path is None
     assert again.method == fit.method
-    assert rmse(again.to_dense(), fit.to_dense()) < 1e-3 * fit.to_dense().std()
+    assert rmse(again.to_dense(), fit.to_dense()) < 0.01 * fit.to_dense().std()
 
 
 def test_the_seed_is_kept_even_if_nobody_gave_one():
