@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensorfill import Choice, Nort, Status, complete, graphs
+from tensorfill import Choice, Clock, Nort, Observations, Status, complete, graphs
 from tensorfill.choosing import pipeline as stages
 from tensorfill.choosing.smooth_field import Smoothing
 from tensorfill.choosing.splits import Split
@@ -134,6 +134,30 @@ def test_ctrl_c_while_the_answer_is_smoothed_at_the_end_keeps_the_smoothed_split
     assert rmse(fit.to_dense(), truth) < 0.3 * truth.std()
 
 
+@pytest.mark.parametrize("stage", ["polish", "smooth"])
+def test_the_last_polish_and_smoothing_obey_the_clock(monkeypatch, stage):
+    """The limit is reached after the fit of all entries; the finished answer without the held-out ones is returned."""
+    truth, holes = wavy()
+    options = {"refine": "tucker", "smooth": None} if stage == "polish" else {"smooth": [0, 1]}
+    run = stages.Run(np.random.default_rng(0), clock=Clock(1000.0))
+    observations = Observations.from_dense(holes)
+    task = stages.Task(observations, stages.Square(), centre=False, **options)
+    pipeline = stages.Pipeline(task, run)
+    fitted = stages.fitted
+
+    def late(*given, **more):
+        result = fitted(*given, **more)
+        run.clock.limit = 1e-9
+        return result
+
+    monkeypatch.setattr(stages, "fitted", late)
+    outcome = pipeline.best_of([Nort(max_iter=30)])
+    changed = outcome.polish if stage == "polish" else outcome.smoothing
+    assert changed is not None
+    assert outcome.result.status is Status.TIME_LIMIT
+    assert rmse(outcome.result.model.to_dense(), truth) < 0.5 * truth.std()
+
+
 def test_ctrl_c_before_there_is_any_answer_is_an_interrupt(monkeypatch):
     interrupting(monkeypatch, "make_splits")
     with pytest.raises(KeyboardInterrupt):
@@ -215,8 +239,6 @@ def test_entries_to_validate_with_are_taken_as_the_loss_takes_them():
     seen = rng.random(yes.shape) < 0.5
     table = np.where(seen, yes, np.nan)
     held = np.argwhere(~seen)[:60]
-    from tensorfill import Observations
-
     validation = Observations(held, yes[tuple(held.T)], yes.shape)
     fit = complete(table, loss="logistic", choose=Choice(validation=validation), rng=0)
     assert fit.path.best.held_out < np.sqrt(2 * np.log(2))

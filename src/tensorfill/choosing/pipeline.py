@@ -86,7 +86,7 @@ class Pipeline:
         self._run.display.begin(f"choosing settings of {method.name}", None)
         try:
             self._search(method, clock)
-            self._bring_to_the_end(clock)
+            self._bring_to_the_end()
             self._polish(clock)
             self._smooth(clock)
         except (Stopped, TimeUp) as stop:
@@ -171,7 +171,7 @@ class Pipeline:
         search.run(trials)
         return trials.leader
 
-    def _bring_to_the_end(self, clock: Clock) -> None:
+    def _bring_to_the_end(self) -> None:
         """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
         answer = self.current
         method = answer.final(len(answer.trials.splits[0].problem.observations))
@@ -254,8 +254,9 @@ class Pipeline:
         model = result.model
         if answer.polish is not None:
             run.display.begin("polishing", None)
-            model = answer.polish(problem, model, Clock())
+            model = answer.polish(problem, model, run.clock)
         if answer.smoothing is not None:
+            run.clock.check()
             run.display.begin("smoothing", None)
             data = split if answer.centred else whole
             model = answer.smoothing.added_to(model, data.problem.observations)
