@@ -63,7 +63,17 @@ def test_right_factors_of_any_width(rank, dtype):
     rng, shape = np.random.default_rng(0), (12, 9, 3)
     now, before = (random_component(rng, shape, 0, rank, dtype) for _ in range(2))
     unfolded = 1.4 * (now.u * now.s) @ now.v.T - 0.4 * (before.u * before.s) @ before.v.T
-    np.testing.assert_allclose(extrapolated(now, before, 0.4).v, unfolded.T @ now.u, atol=1e3 * np.finfo(dtype).eps)
+    wanted = unfolded.T @ now.u / (1.4 * now.s)
+    np.testing.assert_allclose(extrapolated(now, before, 0.4).v, wanted, atol=1e3 * np.finfo(dtype).eps)
+
+
+def test_a_singular_value_of_zero():
+    rng = np.random.default_rng(0)
+    now, before = (random_component(rng, SHAPE, 0, 2) for _ in range(2))
+    now.s[1] = 0
+    found = extrapolated(now, now, 0.5)
+    np.testing.assert_allclose(dense_component(found, SHAPE), dense_component(now, SHAPE), atol=1e-10)
+    assert np.isfinite(dense_component(extrapolated(now, before, 0.5), SHAPE)).all()
 
 
 def test_single_precision_stays_single():

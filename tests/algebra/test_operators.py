@@ -67,7 +67,7 @@ def check_products(pattern, coords, shape, rng, block):
     for mode in range(len(shape)):
         matrix = unfold(tensor, mode)
         a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
-        close(alone(pattern, mode, values).left(a), matrix.T @ a)
+        close(alone(pattern, mode, values).round_trip(a).block, matrix.T @ a)
         close(right(pattern, mode, values, b), matrix @ b)
 
 
@@ -199,7 +199,9 @@ class TestUnfoldings:
             sparse = SparsePlusLowRank(pattern, mode, terms, values)
             for operator in (sparse, DenseUnfolding(tensor, mode)):
                 assert operator.shape == matrix.shape
-                left, right = operator.left(a), operator.right(b)
+                (left, gram, product), right = operator.round_trip(a), operator.right(b)
+                close(gram, left.T @ left)
+                close(product, matrix @ matrix.T @ a)
                 assert left.shape == (matrix.shape[1], block)
                 assert right.shape == (matrix.shape[0], block)
                 close(left, matrix.T @ a)
@@ -214,7 +216,7 @@ class TestUnfoldings:
         matrix = operator.matrix
         np.testing.assert_array_equal(matrix, unfold(operator.tensor, mode))
         a, b = (rng.standard_normal((size, 3)) for size in matrix.shape)
-        close(operator.left(a), matrix.T @ a)
+        close(operator.round_trip(a).block, matrix.T @ a)
         close(operator.right(b), matrix @ b)
 
     @pytest.mark.parametrize("width", [1, 3, 4, 5, 7, 8, 9, 12, 15, 16, 20, 24, 31])
@@ -234,7 +236,7 @@ class TestUnfoldings:
             matrix = unfold(tensor, mode)
             a, b = (rng.standard_normal((size, width)).astype(dtype) for size in matrix.shape)
             operator = SparsePlusLowRank(made, mode, list(zip(factors, parts, strict=True)), values)
-            np.testing.assert_allclose(operator.left(a), matrix.T @ a, atol=tolerance)
+            np.testing.assert_allclose(operator.round_trip(a).block, matrix.T @ a, atol=tolerance)
             np.testing.assert_allclose(operator.right(b), matrix @ b, atol=tolerance * 10)
 
     def test_with_components_of_rank_zero_only_the_sparse_part_is_left(self):
@@ -242,7 +244,7 @@ class TestUnfoldings:
         coords, values = np.array([[0, 1, 2], [3, 4, 5]]), np.array([2.0, -1.0])
         operator = alone(pattern_of(coords, shape), 1, values)
         matrix = unfold(scatter(coords, values, shape), 1)
-        close(operator.left(np.eye(5)), matrix.T)
+        close(operator.round_trip(np.eye(5)).block, matrix.T)
         close(operator.right(np.eye(24)), matrix)
 
     @pytest.mark.parametrize("mode", [0, 1, 2])
@@ -264,7 +266,7 @@ class TestUnfoldings:
         a = rng.standard_normal((shape[mode], 2)).astype(np.float32)
         b = rng.standard_normal((columns(shape, mode), 2)).astype(np.float32)
         for operator in (SparsePlusLowRank(pattern, mode, terms, values), DenseUnfolding(full, mode)):
-            left, right = operator.left(a), operator.right(b)
+            left, right = operator.round_trip(a).block, operator.right(b)
             assert left.dtype == right.dtype == np.float32
             close(left, unfold(full, mode).T @ a, 1e-3)
             close(right, unfold(full, mode) @ b, 1e-3)

@@ -86,7 +86,7 @@ class TestBothStorages:
                 matrix = unfold(tensor, mode)
                 assert at(mode).shape == matrix.shape
                 a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
-                close(at(mode).left(a), matrix.T @ a)
+                close(at(mode).round_trip(a).block, matrix.T @ a)
                 close(at(mode).right(b), matrix @ b)
 
     @settings(max_examples=25, deadline=None)
@@ -104,7 +104,7 @@ class TestBothStorages:
             close(point.seen, expected[tuple(obs.coords.T)])
             at = storage.unfoldings(point, np.zeros(len(obs)))
             for mode, size in enumerate(obs.shape):
-                close(at(mode).left(np.eye(size)).T, unfold(expected, mode))
+                close(at(mode).round_trip(np.eye(size)).block.T, unfold(expected, mode))
 
     def test_making_unfoldings_changes_neither_the_points_nor_the_change(self):
         shape, rng = (4, 5, 6), np.random.default_rng(0)
@@ -113,7 +113,7 @@ class TestBothStorages:
             point = storage.point(random_components(rng, shape), (0.2, 0.3, 0.5))
             seen, full, change = point.seen.copy(), np.copy(point.full), np.ones(len(obs))
             unfolding = storage.unfoldings(point, change)(1)
-            unfolding.left(np.ones((5, 1)))
+            unfolding.round_trip(np.ones((5, 1)))
             unfolding.right(np.ones((24, 1)))
             np.testing.assert_array_equal(change, 1)
             np.testing.assert_array_equal(point.seen, seen)
@@ -128,7 +128,7 @@ class TestBothStorages:
             point = storage.point(parts, (0.2, 0.3, 0.5))
             assert point.seen.dtype == np.float32
             unfolding = storage.unfoldings(point, np.ones(len(obs), dtype=np.float32))(1)
-            assert unfolding.left(np.ones((5, 2), dtype=np.float32)).dtype == np.float32
+            assert unfolding.round_trip(np.ones((5, 2), dtype=np.float32)).block.dtype == np.float32
             assert unfolding.right(np.ones((24, 2), dtype=np.float32)).dtype == np.float32
 
 
@@ -149,7 +149,7 @@ def use_once(shape, count):
     storage.square(point)
     at = storage.unfoldings(storage.extrapolated(point, point, 0.3), obs.values - point.seen)
     for mode in range(3):
-        at(mode).left(rng.standard_normal((shape[mode], 2)))
+        at(mode).round_trip(rng.standard_normal((shape[mode], 2)))
         at(mode).right(rng.standard_normal((columns(shape, mode), 2)))
 
 

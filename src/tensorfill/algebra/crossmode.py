@@ -6,7 +6,7 @@ is read as an array (before i, i, after i, rank), and a block B of columns of ``
 block); both are views. A product has two stages, with a small array of shape (rest, rank, block), the panels, between
 them:
 
-- ``unfold_i^T A``: one ``matmul`` contracts V with A over i; then U expands the panels along j, column by column.
+- ``unfold_i^T A``: V is contracted with A over i; then U expands the panels along j, column by column.
 - ``unfold_i B``: U contracts B over j, column by column; then the panels are multiplied with V and summed.
 
 No array as large as V is copied. The cost is (N_i + N_j) * rank * block multiplications. If i = j there is one panel,
@@ -26,6 +26,7 @@ import numpy as np
 from .._support.parallel import side_by_side
 from .._support.types import Floats
 from .component import Component, WeightedComponent, scaled
+from .svd import whole_registers
 from .unfolding import Shape, leading_mode, sizes_around
 
 if TYPE_CHECKING:
@@ -78,8 +79,15 @@ class CrossModeProduct:
             own: Floats = self._u.T @ a
             return own
         before, after = sizes_around(self.shape, self.mode, without=self.component.mode)
-        v = self.component.v.reshape(before, self.shape[self.mode], after * self.component.rank)
-        return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(-1, a.shape[1])
+        width = a.shape[1]
+        if before == 1 or whole_registers(width, a.dtype) > width:
+            v = self.component.v.reshape(before, self.shape[self.mode], after * self.component.rank)
+            return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(-1, width)
+        from .compiled import kernels
+
+        panels = self.zero_panels(width)
+        kernels.contract(_writable(self.component.v), np.ascontiguousarray(a), before, panels)
+        return panels
 
     def term(self, panels: Floats) -> Term:
         """Return the arguments of the compiled loop over the columns: stage two of a left product, one of a right."""
@@ -92,13 +100,10 @@ class CrossModeProduct:
         if self._is_own:
             own: Floats = self._u @ panels
             return own
-        rows, (before, _) = self.shape[self.mode], sizes_around(self.shape, self.mode, without=self.component.mode)
-        if before == 1:
-            plain: Floats = self.component.v.reshape(rows, len(panels)) @ panels
-            return plain
         from .compiled import kernels
 
-        out = np.zeros((rows, panels.shape[1]), dtype=panels.dtype)
+        before, _ = sizes_around(self.shape, self.mode, without=self.component.mode)
+        out = np.zeros((self.shape[self.mode], panels.shape[1]), dtype=panels.dtype)
         kernels.sum_up(_writable(self.component.v), panels, before, out)
         return out
 

@@ -12,7 +12,8 @@ from .svd import whitening_by
 def extrapolated(now: Component, before: Component, gamma: float, out: Floats | None = None) -> Component:
     """Return an approximation of E = X_t + gamma (X_t - X_{t-1}) along one mode, with the rank of X_t.
 
-    E has up to the sum of the two ranks. With the left vectors U of X_t and W = E^T U it is replaced by
+    E has up to the sum of the two ranks. With the left vectors U of X_t, its singular values S and
+    W = E^T U / ((1 + gamma) S), whose columns are about as long as one another, it is replaced by
 
         E W (W^T W)^-1 W^T,
 
@@ -31,13 +32,14 @@ def extrapolated(now: Component, before: Component, gamma: float, out: Floats | 
     if now.rank == 0:
         return Component(before.mode, before.u, -gamma * before.s, before.v)
     s, old_s = (1 + gamma) * now.s, -gamma * before.s
-    scaling, mix = np.diag(s), old_s[:, None] * (before.u.T @ now.u)
+    # W is V + V_before mix. A singular value of zero says nothing about its direction, which W may then keep.
+    mix = old_s[:, None] * (before.u.T @ now.u) / np.where(s > 0, s, 1)
     w = np.empty_like(now.v) if out is None else out
     np.matmul(before.v, mix, out=w)
-    w += now.v @ scaling
+    w += now.v
     overlap = before.v.T @ now.v
     # The right vectors of each component are orthonormal, so their products with W follow from the overlap.
-    with_now, with_before = scaling + overlap.T @ mix, overlap * s + mix
-    whiten, _ = whitening_by(s[:, None] * with_now + mix.T @ with_before)
+    with_now, with_before = np.eye(now.rank, dtype=w.dtype) + overlap.T @ mix, overlap + mix
+    whiten, _ = whitening_by(with_now + mix.T @ with_before)
     u = ((now.u * s) @ with_now + (before.u * old_s) @ with_before) @ (whiten @ whiten.T)
     return Component(now.mode, u, np.ones_like(now.s), w)

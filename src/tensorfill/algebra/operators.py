@@ -14,6 +14,7 @@ from .._support.types import Floats
 from .component import Component, WeightedComponent
 from .crossmode import CrossModeProduct
 from .pattern import Share, SparsePattern
+from .svd import RoundTrip
 from .unfolding import columns, sizes_around, unfold
 
 if TYPE_CHECKING:
@@ -42,44 +43,48 @@ class SparsePlusLowRank:
         """The numbers of rows and columns."""
         return self.pattern.shape[self.mode], columns(self.pattern.shape, self.mode)
 
-    def left(self, a: Floats) -> Floats:
-        """Return the transposed matrix times `a`, in an array that the next call overwrites."""
-        from .compiled import kernels
-
-        products, a = self._products, np.ascontiguousarray(a, dtype=self.values.dtype)
-        panels = self._run([partial(product.contract, a) for product in products])
-        terms = _terms(products, panels)
-        (out,) = self.pattern.room("left", [(self.shape[1], a.shape[1])], self.values.dtype)
-        entries = self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
-        self._run([partial(kernels.walk_columns, False, terms, *entries, a, *share, out) for share in self._shares])
-        return out
+    def round_trip(self, a: Floats) -> RoundTrip:
+        """Return B = M^T `a` of this matrix M, B^T B and M B; the next call overwrites B."""
+        a = np.ascontiguousarray(a, dtype=self.values.dtype)
+        (block,) = self.pattern.room("block", [(self.shape[1], a.shape[1])], self.values.dtype)
+        return self._walk(block, a)
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
+        return self._walk(np.ascontiguousarray(b, dtype=self.values.dtype)).product
+
+    def _walk(self, block: Floats, a: Floats | None = None) -> RoundTrip:
+        """Return the products with a block, which is filled with the transposed matrix times `a` if that is given."""
         from .compiled import kernels
 
-        products, b = self._products, np.ascontiguousarray(b, dtype=self.values.dtype)
+        products, width, outward = self._products, block.shape[1], a is not None
+        if a is None:
+            a = np.zeros((self.shape[0], width), dtype=block.dtype)
         # Panels to which several threads would add are made anew for each thread, and summed afterwards.
-        common = [None if product.shares_panels else product.zero_panels(b.shape[1]) for product in products]
+        common = [None if product.shares_panels else product.zero_panels(width) for product in products]
+        given = self._run([partial(product.contract, a) for product in products]) if outward else ()
+        terms = _terms(products, given) if outward else ()
+        entries = self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
 
-        def gathered(share: Share) -> tuple[Floats, list[Floats]]:
-            total = np.zeros((self.shape[0], b.shape[1]), dtype=b.dtype)
+        def walked(share: Share) -> tuple[Floats, Floats, list[Floats]]:
+            gram, total = np.zeros((width, width), dtype=block.dtype), np.zeros_like(a)
             panels = [
-                product.zero_panels(b.shape[1]) if each is None else each
+                product.zero_panels(width) if each is None else each
                 for product, each in zip(products, common, strict=True)
             ]
-            entries = self.pattern.cols[self.mode], self.pattern.rows[self.mode], self.values
-            kernels.walk_columns(True, _terms(products, panels), *entries, b, *share, total)
-            return total, panels
+            back = _terms(products, panels)
+            # All entries of a run are in one slice of mode 0.
+            places = outward, self.mode == 0, terms or back, back, *entries, *share
+            kernels.walk_columns(*places, a, block, gram, total)
+            return gram, total, panels
 
-        totals, panels = zip(*self._run([partial(gathered, share) for share in self._shares]), strict=True)
+        grams, totals, panels = zip(*self._run([partial(walked, share) for share in self._shares]), strict=True)
         whole = [
             sum(same[1:], same[0]) if product.shares_panels else same[0]
             for product, same in zip(products, zip(*panels, strict=True), strict=True)
         ]
         finished = self._run([partial(product.finish, each) for product, each in zip(products, whole, strict=True)])
-        total: Floats = np.sum([*totals, *finished], axis=0)
-        return total
+        return RoundTrip(block, sum(grams[1:], grams[0]), np.sum([*totals, *finished], axis=0))
 
     @property
     def _products(self) -> list[CrossModeProduct]:
@@ -121,13 +126,13 @@ class DenseUnfolding:
         """The unfolding itself, a view for the first and last modes."""
         return unfold(self.tensor, self.mode)
 
-    def left(self, a: Floats) -> Floats:
-        """Return the transposed matrix times `a`."""
-        if not self._batched:
-            plain: Floats = self.matrix.T @ a
-            return plain
-        batch: Floats = self._grouped.transpose(0, 2, 1) @ a
-        return batch.reshape(self.shape[1], a.shape[1])
+    def round_trip(self, a: Floats) -> RoundTrip:
+        """Return B = M^T `a` of this matrix M, B^T B and M B."""
+        if self._batched:
+            block = (self._grouped.transpose(0, 2, 1) @ a).reshape(self.shape[1], a.shape[1])
+        else:
+            block = self.matrix.T @ a
+        return RoundTrip(block, block.T @ block, self.right(block))
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""

@@ -22,6 +22,7 @@ from .crossmode import inner_product_of_sums, square_of_sum
 from .extrapolation import extrapolated
 from .operators import DenseUnfolding, SparsePlusLowRank, add_dense
 from .pattern import SparsePattern
+from .pieces import in_pieces
 from .roughness import Roughness
 from .svd import Unfolding
 
@@ -120,10 +121,11 @@ class SparseStorage:
         """
         pairs = list(zip(now.components, before.components, strict=True))
         room = self._pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
+        seen = _beyond(now.seen, before.seen, gamma)
         components = self.each(
             [partial(extrapolated, x, y, gamma, out) for (x, y), out in zip(pairs, room, strict=True)]
         )
-        return Point(components, now.weights, _beyond(now.seen, before.seen, gamma))
+        return Point(components, now.weights, seen)
 
     def square(self, point: Point) -> float:
         """Return the squared norm of a point."""
@@ -189,10 +191,17 @@ class DenseStorage:
 
 def _beyond(now: Floats, before: Floats, gamma: float) -> Floats:
     """Return ``now + gamma * (now - before)``."""
-    step = now - before
-    step *= gamma
-    step += now
-    return step
+    out = np.empty_like(now)
+    given = now.reshape(-1), before.reshape(-1), out.reshape(-1)
+
+    def fill(piece: slice) -> None:
+        x, y, result = (each[piece] for each in given)
+        np.subtract(x, y, out=result)
+        result *= gamma
+        result += x
+
+    in_pieces(now.size, fill)
+    return out
 
 
 def _full(point: Point) -> Floats:

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
 
 from .._support.types import Floats
+
+
+class RoundTrip(NamedTuple):
+    """The products of a matrix M with some vectors A, there and back.
+
+    Parameters
+    ----------
+    block
+        B = M^T A.
+    gram
+        B^T B.
+    product
+        M B.
+    """
+
+    block: Floats
+    gram: Floats
+    product: Floats
 
 
 class Unfolding(Protocol):
@@ -18,8 +36,8 @@ class Unfolding(Protocol):
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
 
-    def left(self, a: Floats) -> Floats:
-        """Return the transposed matrix times `a`, in an array that the next call may overwrite."""
+    def round_trip(self, a: Floats) -> RoundTrip:
+        """Return B = M^T `a` of this matrix M, B^T B and M B; the next call may overwrite B."""
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
@@ -101,17 +119,18 @@ def subspace_svd(matrix: Unfolding, start: Floats, sweeps: int) -> Decomposition
     """Return the leading singular triplets by block subspace iteration from the columns of `start`.
 
     Each sweep multiplies once with the transposed matrix and once with the matrix. A Rayleigh-Ritz step turns the last
-    block into singular vectors. One sweep is enough if `start` comes from a nearby matrix. The block is then already
-    nearly orthogonal and is whitened without a copy, because ``matrix @ (block @ mix) = (matrix @ block) @ mix``.
+    block into singular vectors. One sweep is enough if `start` comes from a nearby matrix. The block is usually nearly
+    orthogonal and is whitened after both products, because ``matrix @ (block @ mix) = (matrix @ block) @ mix``.
     """
     a = start
     for _ in range(sweeps):
-        block = matrix.left(a)
-        mix, least = whitening(block)
+        block, gram, product = matrix.round_trip(a)
+        mix, least = whitening_by(gram)
         if least <= WELL_CONDITIONED:
             block = orthonormal(block @ mix)
             mix = np.eye(block.shape[1], dtype=block.dtype)
-        a = matrix.right(block) @ mix
+            product = matrix.right(block)
+        a = product @ mix
     u, s, wt = scipy.linalg.svd(a, full_matrices=False, check_finite=False)
     return Decomposition(u, s, block, mix @ wt.T)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from .._support.types import Floats
+from ..algebra.pieces import in_pieces
 from ..algebra.roughness import Roughness
 from ..algebra.storage import DenseStorage, SparseStorage, Storage
 from ..losses import Loss
 from ..observations import Observations
-
-PIECE = 2**15
-"""Losses are added up for this many entries at a time, so that intermediate arrays stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,20 @@ class Problem:
     def value(self, seen: Floats) -> float:
         """Return the sum of the losses for a tensor with the values `seen` at the observed entries."""
         values = self.observations.values
-        pieces = [slice(first, first + PIECE) for first in range(0, len(values), PIECE)]
-        return sum(float(self.loss.value(seen[piece], values[piece]).sum()) for piece in pieces)
+        return sum(in_pieces(len(values), lambda piece: float(self.loss.value(seen[piece], values[piece]).sum())))
 
-    def gradient(self, seen: Floats) -> Floats:
-        """Return the gradient of the losses at the observed entries, zero at all others (equation l_gradient)."""
-        return self.loss.derivative(seen, self.observations.values)
+    def gradient(self, seen: Floats, scale: float = 1.0) -> Floats:
+        """Return `scale` times the gradient of the losses at the observed entries (equation l_gradient).
+
+        It is zero at all other entries.
+        """
+        values, out = self.observations.values, np.empty_like(seen)
+
+        def fill(piece: slice) -> None:
+            np.multiply(self.loss.derivative(seen[piece], values[piece]), scale, out=out[piece])
+
+        in_pieces(len(values), fill)
+        return out
 
     def sparse_storage(self, modes: tuple[int, ...]) -> Storage:
         """Return the sparse storage for these modes, made once for all methods."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 from numpy.typing import NDArray
 
 from .simd import lane_count, load, number, plus_scaled, store
@@ -39,9 +40,10 @@ def add_entries(
     out: NDArray[Any],
 ) -> None:
     """Add ``(u v^T)[row, col]`` of every entry to `out`; Algorithm 1 of the paper for one mode."""
-    rank = u.shape[1]
+    # Places that may be negative would be tested in every pass; with unsigned ones the loop is a third faster.
+    rank = np.uint64(u.shape[1])
     for q in range(runs.shape[0]):
-        for p in range(runs[q, 0], runs[q, 1]):
+        for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
             i, c = rows[p], cols[p]
             total = out[p]
             for k in range(rank):
@@ -64,8 +66,14 @@ def add_products(
     exchanged ``S block``.
     """
     width, lanes = block.shape[1], lane_count(block)
+    # The usual widths fit in one or two registers; this is twice as fast as the loop below.
+    if width == lanes:
+        for q in range(runs.shape[0]):
+            for p in range(runs[q, 0], runs[q, 1]):
+                i, c, value = sources[p], targets[p], values[p]
+                store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
+        return
     if width == 2 * lanes:
-        # The usual width fits in two registers; this is twice as fast as the loop below.
         for q in range(runs.shape[0]):
             for p in range(runs[q, 0], runs[q, 1]):
                 i, c, value = sources[p], targets[p], values[p]
@@ -78,6 +86,42 @@ def add_products(
             i, c, value = sources[p], targets[p], values[p]
             for k in range(width):
                 out[c, k] += value * block[i, k]
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_sums(
+    sources: NDArray[Any],
+    targets: NDArray[Any],
+    values: NDArray[Any],
+    block: NDArray[Any],
+    runs: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    """Do the same as `add_products` where all entries of a run have one target.
+
+    The sum of a run stays in registers. `add_products` would wait at every entry until the last one is stored.
+    """
+    width, lanes = block.shape[1], lane_count(block)
+    paired, whole = width - width % (2 * lanes), width - width % lanes
+    for q in range(runs.shape[0]):
+        first, last = runs[q, 0], runs[q, 1]
+        c = targets[first]
+        for k in range(0, paired, 2 * lanes):
+            low, high = load(out, c, k), load(out, c, k + lanes)
+            for p in range(first, last):
+                i, value = sources[p], values[p]
+                low = plus_scaled(low, value, load(block, i, k))
+                high = plus_scaled(high, value, load(block, i, k + lanes))
+            store(out, c, k, low)
+            store(out, c, k + lanes, high)
+        for k in range(paired, whole, lanes):
+            total = load(out, c, k)
+            for p in range(first, last):
+                total = plus_scaled(total, values[p], load(block, sources[p], k))
+            store(out, c, k, total)
+        for p in range(first, last):
+            for k in range(whole, width):
+                out[c, k] += values[p] * block[sources[p], k]
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -188,41 +232,75 @@ def walk_term(
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
+def contract(v: NDArray[Any], a: NDArray[Any], before: int, panels: NDArray[Any]) -> None:
+    """Add the sum over i of ``v[(b, i, a), r] * a[i]`` to ``panels[(b, a), r]``."""
+    size, row = a.shape[0], panels.shape[0] // before
+    one, zero = min(1, size), min(0, size)
+    for b in range(before):
+        add_product(v.reshape(-1), b * size * row, one, row, a, zero, one, panels, b * row, one, row, size)
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
 def sum_up(v: NDArray[Any], panels: NDArray[Any], before: int, out: NDArray[Any]) -> None:
     """Add the sum over b, a and r of ``v[(b, i, a), r] * panels[(b, a), r]`` to ``out[i]``."""
-    rank, size = v.shape[1], out.shape[0]
-    one, zero = min(1, rank), min(0, rank)
-    after = len(v) // (size * before)
+    size, row = out.shape[0], panels.shape[0] // before
+    one, zero = min(1, size), min(0, size)
     for b in range(before):
-        for a in range(after):
-            row, panel = b * size * after + a, (b * after + a) * rank
-            add_product(v.reshape(-1), row * rank, after * rank, one, panels, panel, one, out, zero, one, size, rank)
+        add_product(v.reshape(-1), b * size * row, row, one, panels, b * row, one, out, zero, one, size, row)
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_gram(block: NDArray[Any], first: int, last: int, gram: NDArray[Any]) -> None:
+    """Add the Gram matrix of the rows `first` to `last` of a block to `gram`.
+
+    A few rows at a time have a sum of their own: one long sum would lose two digits of single precision.
+    """
+    width = block.shape[1]
+    one, zero = min(1, width), min(0, width)
+    part = np.empty_like(gram)
+    for start in range(first, last, ROWS_AT_A_TIME):
+        at, count = start * width, min(ROWS_AT_A_TIME, last - start)
+        part[:] = 0
+        add_product(block.reshape(-1), at, one, width, block, start, one, part, zero, one, width, count)
+        gram += part
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def walk_columns(
-    inward: bool,
-    terms: tuple[Term, ...],
-    sources: NDArray[Any],
-    targets: NDArray[Any],
+    outward: bool,
+    one_row: bool,
+    outward_terms: tuple[Term, ...],
+    inward_terms: tuple[Term, ...],
+    rows: NDArray[Any],
+    cols: NDArray[Any],
     values: NDArray[Any],
-    given: NDArray[Any],
     pieces: NDArray[Any],
     bounds: NDArray[Any],
     runs: NDArray[Any],
+    a: NDArray[Any],
+    block: NDArray[Any],
+    gram: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Multiply with an unfolding, a sum of terms and a sparse matrix S, one piece of its columns after the other.
+    """Multiply with an unfolding, a sum of terms and a sparse matrix, one piece of its columns after the other.
 
-    Outward, `out` becomes ``unfold^T given``, computed from the panels of the terms and from S, with the rows of S as
-    sources. Inward, ``S given`` is added to `out`, with the columns of S as sources, and the columns' contributions to
-    ``unfold given`` are added to the panels. Piece q has the columns ``pieces[q, 0]`` to ``pieces[q, 1]`` and the runs
-    ``bounds[q]`` to ``bounds[q + 1]``.
+    Outward, `block` becomes ``unfold^T a``, and ``block^T block`` is added to `gram`; otherwise the block is given.
+    Then the contributions of the block to ``unfold block`` are added to the panels of `inward_terms`, and to `out`. A
+    piece serves all these products while it is in the cache. Piece q has the columns ``pieces[q, 0]`` to
+    ``pieces[q, 1]`` and the runs ``bounds[q]`` to ``bounds[q + 1]``. `one_row` says that all entries of a run are in
+    the same row.
     """
     for q in range(pieces.shape[0]):
-        first, last = pieces[q, 0], pieces[q, 1]
-        if not inward:
-            out[first:last] = 0
-        for u, panels, before in terms:
-            walk_term(inward, u, panels, before, first, last, given if inward else out)
-        add_products(sources, targets, values, given, runs[bounds[q] : bounds[q + 1]], out)
+        first, last, entries = pieces[q, 0], pieces[q, 1], runs[bounds[q] : bounds[q + 1]]
+        if outward:
+            block[first:last] = 0
+            for u, panels, before in outward_terms:
+                walk_term(False, u, panels, before, first, last, block)
+            add_products(rows, cols, values, a, entries, block)
+            add_gram(block, first, last, gram)
+        for u, panels, before in inward_terms:
+            walk_term(True, u, panels, before, first, last, block)
+        if one_row:
+            add_sums(cols, rows, values, block, entries, out)
+        else:
+            add_products(cols, rows, values, block, entries, out)

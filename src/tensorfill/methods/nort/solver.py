@@ -126,8 +126,7 @@ class NortSolver:
         """Return the unfoldings of Z = V - grad f(V) / tau for V = X_t + gamma (X_t - X_{t-1})."""
         now, before = self._now.point, self._before.point
         point = self._storage.extrapolated(now, before, gamma) if gamma > 0 else now
-        change = self._problem.gradient(point.seen)
-        change *= -1 / self._regulariser.tau
+        change = self._problem.gradient(point.seen, -1 / self._regulariser.tau)
         roughness = self._problem.roughness
         smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
         return self._storage.unfoldings(point, change, smoothing)

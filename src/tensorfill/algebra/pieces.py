@@ -1,0 +1,23 @@
+"""Loops over long arrays, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from .._support.parallel import side_by_side
+
+T = TypeVar("T")
+
+PIECE = 2**15
+"""The numbers of a piece; what is computed from them stays in the cache until it is used."""
+
+
+def in_pieces(count: int, work: Callable[[slice], T]) -> tuple[T, ...]:
+    """Return the results of some work on each piece of an array of `count` numbers, done in parallel.
+
+    >>> in_pieces(5, lambda piece: sum(range(5)[piece]))
+    (10,)
+    """
+    return side_by_side([partial(work, slice(first, first + PIECE)) for first in range(0, count, PIECE)])
