@@ -84,6 +84,17 @@ def _merged(values: Floats, starts: Integers, duplicates: str) -> Floats:
     return merged / (ends - starts) if duplicates == "mean" else merged
 
 
+def groups_of(coords: Integers, shape: tuple[int, ...]) -> tuple[Integers, Integers]:
+    """Return an order that brings equal rows together, in C order, and where each group of equal rows starts in it.
+
+    >>> order, starts = groups_of(np.array([[1, 0], [0, 2], [1, 0]]), (2, 3))
+    >>> order.tolist(), starts.tolist()
+    ([1, 0, 2], [0, 1])
+    """
+    order, fresh = _sorting(sort_keys(coords, shape))
+    return order, np.flatnonzero(fresh)
+
+
 def labels_of(coords: Integers, shape: tuple[int, ...]) -> Integers:
     """Return for each row the number of its value among the distinct rows, in C order.
 

@@ -161,7 +161,6 @@ class TuckerSolver:
     """Alternating least squares at work on one problem."""
 
     def __init__(self, observations: Observations, start: Tucker, free: Sequence[int], ridge: float) -> None:
-        self._observations = observations
         self._squares = LeastSquares(observations, start, free, ridge)
         if any(start.ranks):
             self._squares.fit_core()
@@ -175,8 +174,7 @@ class TuckerSolver:
     def _stand(self) -> None:
         # An interruption in the middle of a sweep leaves this model as it is.
         self._model = self._squares.model()
-        residuals = self._model.predict(self._observations.coords) - self._observations.values
-        objective = 0.5 * float(np.vdot(residuals, residuals))
+        objective = 0.5 * self._squares.sum_of_squares
         self._progress = Progress(objective, objective, self._model.ranks)
 
     def progress(self) -> Progress:

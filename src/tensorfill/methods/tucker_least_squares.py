@@ -1,4 +1,14 @@
-"""Least squares for the core and for the rows of each factor of a Tucker model, over the observed entries."""
+"""Least squares for the core and for the rows of each factor of a Tucker model, over the observed entries.
+
+Each is a linear problem with normal equations ``G z = b``, and is solved with one of two ridges:
+
+    (G + eps) z = b + eps z_before     holds to the solution before, and decides only what the entries leave open;
+    (G + nu) z = b                     shrinks to zero as much as the noise asks for.
+
+For the second, let v be the variance of what the model leaves of the entries. A row of an orthonormal factor of a mode
+of size I has a mean square of 1 / I for each number, so its ridge is nu = v I. That of the core is v over its mean
+square. Without it, sweeps with many new directions run away.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +19,28 @@ from functools import partial
 
 import numpy as np
 
-from .._support.parallel import side_by_side, thread_count
+from .._support.parallel import side_by_side
 from .._support.types import Floats, Integers
+from ..algebra.tucker_entries import FactorRows, sums_over_blocks, thread_shares, values_at
 from ..algebra.unfolding import smallest_index_type
 from ..models import Tucker
 from ..observations import Observations
 
 RIDGE = 1e-8
 """The default ridge, relative to the mean diagonal of the normal matrix."""
+
+MOST_DIRECT = 512
+"""A block of the core with more numbers than this is solved for by conjugate gradients, without a normal matrix."""
+
+GRADIENT_STEPS = 40
+GRADIENT_TOLERANCE = 1e-4
+"""Conjugate gradients for the core end after this many steps, or when the gradient has fallen to this share."""
+
+LEAST_CORE = 1e-3
+"""The mean square of the core counts as at least this share of what the entries would need."""
+
+LEAST_SQUARES = 1e-14
+"""Sums of squares below this share of the total are rounding."""
 
 
 class LeastSquares:
@@ -32,10 +56,21 @@ class LeastSquares:
         The modes whose factors are fitted, in increasing order; the factors of the others must be identities.
     ridge
         How strongly a solution holds to the one before.
+    shrink
+        Whether to shrink by the noise instead.
     """
 
-    def __init__(self, observations: Observations, start: Tucker, free: Sequence[int], ridge: float = RIDGE) -> None:
+    def __init__(
+        self,
+        observations: Observations,
+        start: Tucker,
+        free: Sequence[int],
+        ridge: float = RIDGE,
+        *,
+        shrink: bool = False,
+    ) -> None:
         self._shape, self._dtype, self._ridge = observations.shape, observations.dtype, ridge
+        self._shrink = shrink
         self._free = list(free)
         self._fixed = [mode for mode in range(start.ndim) if mode not in self._free]
         self._factors = [start.factors[mode].astype(np.float64) for mode in self._free]
@@ -54,6 +89,35 @@ class LeastSquares:
         self._groups = groups[order]
         self._coords = np.ascontiguousarray(observations.coords[order][:, self._free], dtype=index)
         self._values = observations.values[order].astype(np.float64)
+        self._total = float(self._values @ self._values)
+        self.sum_of_squares = self._total
+        if self._core.any():
+            residuals = self._values - self._seen()
+            self._remember(float(residuals @ residuals))
+
+    def _seen(self) -> Floats:
+        """Return the model at the entries, in the order in which they are kept."""
+        return values_at(self._coords, self._groups, self._blocks, FactorRows(self._factors))
+
+    @property
+    def _blocks(self) -> Floats:
+        """The core with one row for each block."""
+        return self._core.reshape(len(self._core), -1)
+
+    def _remember(self, sum_of_squares: float) -> None:
+        self.sum_of_squares = max(sum_of_squares, LEAST_SQUARES * self._total)
+
+    @property
+    def unknowns(self) -> int:
+        """The number of free parameters: those of the factors up to a change of basis, and the core."""
+        in_factors = sum(rank * max(size - rank, 0) for size, rank in (factor.shape for factor in self._factors))
+        return int(self._core.size + in_factors)
+
+    @property
+    def variance(self) -> float:
+        """The variance of what the model leaves of the entries."""
+        entries = len(self._values)
+        return self.sum_of_squares / max(entries - self.unknowns, 0.1 * entries)
 
     def model(self) -> Tucker:
         """Return the model as it stands, in the precision of the observations."""
@@ -81,26 +145,56 @@ class LeastSquares:
 
         The features x_p are ``kron(A_1[i_1], A_2[i_2], ..)``.
         """
+        if self._core[0].size > MOST_DIRECT:
+            self._fit_core_by_gradients()
+            return
         from ..algebra.compiled import tucker as tucker_kernels
 
-        flat, starts, ranks = _flattened(self._factors)
-        pairs = ranks * (ranks + 1) // 2
-        gram_bounds, sum_bounds = _level_bounds(pairs), _level_bounds(ranks)
+        rows = FactorRows(self._factors)
+        pairs = rows.ranks * (rows.ranks + 1) // 2
+        gram_bounds, sum_bounds = _level_bounds(pairs), _level_bounds(rows.ranks)
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
+        shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
             # A copy of the normal matrix for each thread must not cost more than walking the entries.
-            shares = _shares(first, last, most=(last - first) // block.size)
+            shares = thread_shares(first, last, most=(last - first) // block.size)
             grams, sums = (np.zeros((len(shares) - 1, each[-1])) for each in (gram_bounds, sum_bounds))
-            given = self._coords, self._values, flat, starts, ranks
+            given = self._coords, self._values, *rows.arrays
             side_by_side(
                 [
                     partial(tucker_kernels.core_normal_equations, *given, *share, gram_bounds, sum_bounds, gram, total)
                     for share, gram, total in zip(itertools.pairwise(shares), grams, sums, strict=True)
                 ]
             )
-            normal = _from_pairs(grams[:, : gram_bounds[1]].sum(axis=0).reshape(pairs), ranks.tolist())
+            normal = _from_pairs(grams[:, : gram_bounds[1]].sum(axis=0).reshape(pairs), rows.ranks.tolist())
             rhs = sums[:, : sum_bounds[1]].sum(axis=0)
-            block[...] = _solved(normal, rhs, block.ravel(), self._ridge).reshape(block.shape)
+            solution = self._solved(normal, rhs, block.ravel(), shrinkage)
+            block[...] = solution.reshape(block.shape)
+            left += float(solution @ normal @ solution - 2 * rhs @ solution)
+        self._remember(left)
+
+    def _fit_core_by_gradients(self) -> None:
+        """Solve for the core by conjugate gradients, whose products cost a rank an entry."""
+        rows, shape = FactorRows(self._factors), (len(self._core), self._core[0].size)
+        entries = self._coords, self._groups
+        shrinkage = self._core_shrinkage()
+        core = np.array(self._blocks)
+        residuals = self._values - values_at(*entries, core, rows)
+        gradient = sums_over_blocks(*entries, residuals, rows, shape) - shrinkage * core
+        enough = GRADIENT_TOLERANCE * float(np.linalg.norm(sums_over_blocks(*entries, self._values, rows, shape)))
+        direction, square = gradient, float(np.vdot(gradient, gradient))
+        for _ in range(GRADIENT_STEPS):
+            if math.sqrt(square) <= enough:
+                break
+            change = values_at(*entries, direction, rows)
+            step = square / (float(change @ change) + shrinkage * float(np.vdot(direction, direction)))
+            core += step * direction
+            residuals -= step * change
+            gradient = sums_over_blocks(*entries, residuals, rows, shape) - shrinkage * core
+            square, last = float(np.vdot(gradient, gradient)), square
+            direction = gradient + (square / last) * direction
+        self._core[...] = core.reshape(self._core.shape)
+        self._remember(float(residuals @ residuals))
 
     def fit_rows(self, place: int) -> None:
         """Solve for the rows of a factor, ``sum_p w_p w_p^T a_i = sum_p o_p w_p`` over the entries p of row i.
@@ -113,41 +207,52 @@ class LeastSquares:
         factor = self._factors[place]
         size, rank = factor.shape
         others = [mode for mode in range(len(self._free)) if mode != place]
-        flat, starts, ranks = _flattened([self._factors[mode] for mode in others])
+        rows = FactorRows([self._factors[mode] for mode in others])
         core = np.ascontiguousarray(np.moveaxis(self._core, place + 1, -1)).reshape(len(self._core), -1)
-        shares = _shares(0, len(self._values), most=len(self._values) // (size * rank))
-        gram, rhs = np.zeros((len(shares) - 1, size, rank, rank)), np.zeros((len(shares) - 1, size, rank))
-        rows, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))
-        given = rows, self._groups, rest, self._values, core, flat, starts, ranks
+        shares = thread_shares(0, len(self._values), most=len(self._values) // (size * rank))
+        grams, sums = np.zeros((len(shares) - 1, size, rank, rank)), np.zeros((len(shares) - 1, size, rank))
+        own, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))
+        given = own, self._groups, rest, self._values, core, *rows.arrays
         side_by_side(
             [
-                partial(tucker_kernels.row_normal_equations, *given, *share, gram[t], rhs[t])
+                partial(tucker_kernels.row_normal_equations, *given, *share, grams[t], sums[t])
                 for t, share in enumerate(itertools.pairwise(shares))
             ]
         )
-        rows = _solved(_mirrored(gram.sum(axis=0)), rhs.sum(axis=0), factor, self._ridge)
-        self._factors[place], change = np.linalg.qr(rows)
+        gram, rhs = _mirrored(grams.sum(axis=0)), sums.sum(axis=0)
+        solution = self._solved(gram, rhs, factor, self.variance * size if self._shrink else 0.0)
+        predicted = np.matmul(gram, solution[..., None])[..., 0]
+        self._remember(self._total + float(np.vdot(solution, predicted - 2 * rhs)))
+        self._factors[place], change = np.linalg.qr(solution)
         self._core = np.ascontiguousarray(
             np.moveaxis(np.tensordot(change, self._core, axes=(1, place + 1)), 0, place + 1)
         )
 
+    def _core_shrinkage(self) -> float:
+        """Return the ridge of the core that the noise asks for."""
+        if not self._shrink:
+            return 0.0
+        # What the entries hold, spread over the core, is its mean square to begin with.
+        whole = self._total / len(self._values) * math.prod(self._shape) / self._core.size
+        square = float(np.mean(self._core**2)) or whole
+        return self.variance / max(square, LEAST_CORE * whole, np.finfo(np.float64).tiny)
 
-def _flattened(factors: Sequence[Floats]) -> tuple[Floats, Integers, Integers]:
-    """Return the factors in one array, where each starts in it, and their ranks."""
-    starts = np.cumsum([0, *(factor.size for factor in factors)])[:-1]
-    flat = np.concatenate([np.zeros(0), *(factor.ravel() for factor in factors)])
-    return flat, starts.astype(np.int64), np.array([factor.shape[1] for factor in factors], dtype=np.int64)
+    def _solved(self, gram: Floats, rhs: Floats, before: Floats, shrinkage: float) -> Floats:
+        """Return the solutions z of ``G z = b`` with the ridge that was asked for."""
+        scale = np.trace(gram, axis1=-2, axis2=-1) / gram.shape[-1]
+        # Where no entry says anything, the solution before stays or, if it shrinks, zero is left.
+        hold = np.where(scale > 0, self._ridge * scale, 1.0)
+        damped = gram + (hold + shrinkage)[..., None, None] * np.eye(gram.shape[-1])
+        if self._shrink:
+            return np.asarray(np.linalg.solve(damped, rhs[..., None])[..., 0])
+        open_part = rhs - np.matmul(gram, before[..., None])[..., 0]
+        return np.asarray(before + np.linalg.solve(damped, open_part[..., None])[..., 0])
 
 
 def _level_bounds(sizes: Integers) -> Integers:
     """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if one follows the other."""
     lengths = np.cumprod(sizes[::-1])[::-1]
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def _shares(first: int, last: int, *, most: int) -> Integers:
-    """Return where the entries from `first` to `last` are cut for the threads, into `most` shares at most."""
-    return np.linspace(first, last, max(1, min(thread_count(), most)) + 1).astype(np.int64)
 
 
 def _mirrored(lower: Floats) -> Floats:
@@ -164,13 +269,3 @@ def _from_pairs(gram: Floats, ranks: Sequence[int]) -> Floats:
     order, size = len(ranks), math.prod(ranks)
     gram = gram.reshape([rank for rank in ranks for _ in "km"])
     return gram.transpose(*range(0, 2 * order, 2), *range(1, 2 * order, 2)).reshape(size, size)
-
-
-def _solved(gram: Floats, rhs: Floats, before: Floats, ridge: float) -> Floats:
-    """Return the solutions of ``(gram + eps) (z - before) = rhs - gram before``, `before` where `gram` is zero."""
-    scale = np.trace(gram, axis1=-2, axis2=-1) / gram.shape[-1]
-    eps = np.where(scale > 0, ridge * scale, 1.0)
-    open_part = rhs - np.matmul(gram, before[..., None])[..., 0]
-    damped = gram + eps[..., None, None] * np.eye(gram.shape[-1])
-    solution: Floats = before + np.linalg.solve(damped, open_part[..., None])[..., 0]
-    return solution

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._support.types import Floats, Integers
 from .base import Model
+from .tucker import Tucker
 
 CHUNK_NUMBERS = 2**18
 """The largest number of intermediate values held at a time while entries are predicted."""
@@ -75,6 +76,18 @@ class CPModel(Model):
         pairs = zip(self.factors, scales, strict=True)
         return [(factor * scale).astype(self.dtype, copy=False) for factor, scale in pairs]
 
+    def in_tucker_form(self) -> Tucker:
+        """Return the same tensor in Tucker form, with orthonormal factors and a small core."""
+        terms = np.arange(len(self.weights))
+        core = np.zeros((len(terms),) * self.ndim, dtype=self.dtype)
+        core[(terms,) * self.ndim] = self.weights
+        return Tucker(self.shape, core, self.factors).orthonormal()
+
+    def plus(self, other: CPModel) -> CPModel:
+        """Return the sum with another CP model of the same shape: the terms of both."""
+        factors = [np.hstack(pair) for pair in zip(self.factors, other.factors, strict=True)]
+        return CPModel(self.shape, np.concatenate([self.weights, other.weights]), factors)
+
     def __repr__(self) -> str:
         return f"CPModel(shape={self.shape}, ranks={self.ranks})"
 
@@ -119,7 +132,7 @@ class CPModel(Model):
         # One matrix product; each side has the rows of about half of the modes.
         sizes = [math.prod(self.shape[:cut]) + math.prod(self.shape[cut:]) for cut in range(1, self.ndim)]
         cut = 1 + int(np.argmin(sizes))
-        left, right = _row_products(self.factors[:cut]), _row_products(self.factors[cut:])
+        left, right = row_products(self.factors[:cut]), row_products(self.factors[cut:])
         dense: Floats = (left * self.weights) @ right.T
         return dense.reshape(self.shape)
 
@@ -145,7 +158,7 @@ class CPModel(Model):
         return cls(shape, arrays["weights"], [arrays[f"factor{mode}"] for mode in range(len(shape))])
 
 
-def _row_products(factors: Sequence[Floats]) -> Floats:
+def row_products(factors: Sequence[Floats]) -> Floats:
     """Return the products of one row of each factor, for all combinations of rows in C order."""
     rows = factors[0]
     for factor in factors[1:]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,11 @@ from .._support.types import Floats, Integers
 from ..algebra.component import Component, WeightedComponent
 from ..algebra.crossmode import inner_product_of_sums
 from ..algebra.operators import add_dense
-from ..algebra.unfolding import column_index, columns, sizes_around
+from ..algebra.unfolding import column_index, columns, sizes_around, unfold
 from .base import Model
+
+if TYPE_CHECKING:
+    from .tucker import Tucker
 
 CHUNK = 2**16
 """The number of entries predicted at a time; the rows gathered for them stay in the cache."""
@@ -39,6 +42,27 @@ class FoldedLowRank(Model):
         self.shape = tuple(shape)
         self.components = tuple(components)
         self.weights = tuple(float(weight) for weight in weights)
+
+    @classmethod
+    def from_tucker(cls, model: Tucker, modes: Sequence[int], weights: Sequence[float]) -> Self:
+        """Return a Tucker model as components that agree: each is the whole tensor, so the weights must sum to one.
+
+        Parameters
+        ----------
+        model
+            The tensor, with orthonormal factors (see `Tucker.orthonormal`).
+        modes, weights
+            The modes of the components, and their weights.
+
+        Examples
+        --------
+        >>> from tensorfill.models import Tucker
+        >>> model = Tucker((2, 3), [[2.0]], [[[0.6], [0.8]], [[1.0], [0.0], [0.0]]])
+        >>> FoldedLowRank.from_tucker(model, [0, 1], [0.5, 0.5]).to_dense()
+        array([[1.2, 0. , 0. ],
+               [1.6, 0. , 0. ]])
+        """
+        return cls(model.shape, [_unfolded(model, mode) for mode in modes], weights)
 
     def __repr__(self) -> str:
         return f"FoldedLowRank(shape={self.shape}, modes={self.modes}, ranks={self.ranks})"
@@ -150,3 +174,21 @@ class FoldedLowRank(Model):
         """Return the model with the arrays that `to_arrays` returned."""
         parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in arrays["modes"]]
         return cls(shape, parts, arrays["weights"].tolist())
+
+
+def _unfolded(model: Tucker, mode: int) -> Component:
+    """Return the singular value decomposition of an unfolded Tucker model with orthonormal factors.
+
+    The factors do not change singular values, so it is the decomposition of the unfolded core.
+    """
+    u, s, vt = np.linalg.svd(unfold(model.core, mode), full_matrices=False)
+    rank = np.count_nonzero(s > len(s) * np.finfo(s.dtype).eps * s.max(initial=0))
+    others = [
+        (size, factor)
+        for axis, (size, factor) in enumerate(zip(model.ranks, model.factors, strict=True))
+        if axis != mode
+    ]
+    v = vt[:rank].T.reshape(*(size for size, _ in others), rank)
+    for place, (_, factor) in enumerate(others):
+        v = np.moveaxis(np.tensordot(factor, v, axes=(1, place)), 0, place)
+    return Component(mode, model.factors[mode] @ u[:, :rank], s[:rank], v.reshape(columns(model.shape, mode), rank))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -10,11 +11,17 @@ from numpy.typing import NDArray
 
 from .._support.types import Floats, Integers
 from ..algebra.component import WeightedComponent
+from ..algebra.tucker_entries import FactorRows, values_at
+from ..algebra.unfolding import unfold
 from .base import Model
-from .folded import CHUNK, FoldedLowRank
+from .folded import FoldedLowRank
 
-CHUNK_NUMBERS = 2**20
-"""The largest number of intermediate values held at a time while entries are predicted."""
+CHUNK = 2**20
+"""The largest number of entries that are predicted at a time."""
+
+
+NOTHING = 1e-6
+"""Directions shorter than this share of what they are taken from, or than the root of the precision, are rounding."""
 
 
 class Tucker(Model):
@@ -97,17 +104,15 @@ class Tucker(Model):
         return self.core.nbytes + sum(factor.nbytes for factor in self.factors)
 
     def _values_at(self, coords: Integers) -> Floats:
-        # The mode of the largest rank goes first: after that one product with the core, the least memory is needed.
-        order = sorted(range(self.ndim), key=lambda mode: -self.ranks[mode])
-        core = self.core.transpose(order).reshape(self.ranks[order[0]], -1)
-        chunk = max(1, min(CHUNK, CHUNK_NUMBERS // max(1, core.shape[1])))
         out = np.empty(len(coords), dtype=self.dtype)
-        for first in range(0, len(coords), chunk):
-            rows = [self.factors[mode][coords[first : first + chunk, mode]] for mode in order]
-            part = rows[0] @ core
-            for row in rows[1:]:
-                part = np.matmul(row[:, None, :], part.reshape(*row.shape, -1))[:, 0, :]
-            out[first : first + chunk] = part[:, 0]
+        core = np.ascontiguousarray(self.core, dtype=np.float64).reshape(1, -1)
+        rows = FactorRows([factor.astype(np.float64) for factor in self.factors])
+        if core.size == 0:
+            return np.zeros_like(out)
+        for first in range(0, len(coords), CHUNK):
+            # A copy has one memory layout and is writeable, so that one compiled loop serves all callers.
+            part = np.array(coords[first : first + CHUNK], dtype=np.int64, order="C")
+            out[first : first + CHUNK] = values_at(part, np.zeros(len(part), dtype=np.int64), core, rows)
         return out
 
     def restrict(self, indices: Sequence[Integers]) -> Tucker:
@@ -120,6 +125,36 @@ class Tucker(Model):
         pairs = [np.linalg.qr(factor) for factor in self.factors]
         core = _multiplied(self.core, {mode: change for mode, (_, change) in enumerate(pairs)})
         return Tucker(self.shape, core, [basis for basis, _ in pairs])
+
+    def with_directions(self, directions: Mapping[int, Floats]) -> Tucker:
+        """Return the same tensor with more columns in some factors, orthonormal to the others, and zeros in the core.
+
+        Parameters
+        ----------
+        directions
+            Columns by mode. Those within the span of the factor are left out.
+        """
+        factors, more = list(self.factors), [0] * self.ndim
+        for mode, columns in directions.items():
+            found = _beyond(factors[mode], columns)
+            factors[mode], more[mode] = np.hstack([factors[mode], found]), found.shape[1]
+        return Tucker(self.shape, np.pad(self.core, [(0, count) for count in more]), factors)
+
+    def truncated(self, ranks: Mapping[int, int]) -> Tucker:
+        """Return the strongest directions of some modes: the leading left singular vectors of the unfolded core.
+
+        Examples
+        --------
+        >>> Tucker((2, 2), np.diag([1.0, 5.0]), [np.eye(2), np.eye(2)]).truncated({0: 1}).to_dense()
+        array([[0., 0.],
+               [0., 5.]])
+        """
+        core, factors = self.core, list(self.factors)
+        for mode, rank in ranks.items():
+            basis = np.linalg.svd(unfold(core, mode), full_matrices=False)[0][:, :rank]
+            core = _multiplied(core, {mode: basis.T})
+            factors[mode] = factors[mode] @ basis
+        return Tucker(self.shape, core, factors)
 
     def multiplied(self, mode: int, matrix: Floats) -> Tucker:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
@@ -167,6 +202,17 @@ def _basis(vectors: Floats) -> Floats:
     # The vectors of a sub-tensor, which `restrict` cuts out of a larger one, are not orthonormal.
     basis: Floats = np.linalg.qr(vectors)[0]
     return basis
+
+
+def _beyond(basis: Floats, columns: Floats) -> Floats:
+    """Return an orthonormal basis of what the columns have beyond the span of an orthonormal basis."""
+    room = max(len(basis) - basis.shape[1], 0)
+    beyond = columns - basis @ (basis.T @ columns)
+    found, lengths, _ = np.linalg.svd(beyond, full_matrices=False)
+    least = max(NOTHING, math.sqrt(np.finfo(basis.dtype).eps)) * float(np.linalg.norm(columns))
+    found = found[:, : int(np.sum(lengths > least))][:, :room]
+    # A second time, because the first leaves rounding that the division by small lengths has magnified.
+    return np.asarray(np.linalg.qr(found - basis @ (basis.T @ found))[0]).astype(basis.dtype, copy=False)
 
 
 def _projected(term: WeightedComponent, shape: Sequence[int], bases: Mapping[int, Floats]) -> Floats:

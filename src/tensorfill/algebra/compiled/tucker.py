@@ -90,6 +90,39 @@ def core_normal_equations(
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
+def part_bounds(block: int, ranks: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where part l starts, for l = 0, 1, ..: a block of the core contracted with the first l modes."""
+    bounds = np.zeros(len(ranks) + 2, dtype=np.int64)
+    bounds[1] = block
+    for mode in range(len(ranks)):
+        bounds[mode + 2] = bounds[mode + 1] + (bounds[mode + 1] - bounds[mode]) // ranks[mode]
+    return bounds
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True, inline="always")
+def contract(
+    parts: NDArray[Any],
+    bounds: NDArray[Any],
+    coords: NDArray[Any],
+    p: int,
+    begin: int,
+    end: int,
+    flat: NDArray[Any],
+    starts: NDArray[Any],
+    ranks: NDArray[Any],
+) -> None:
+    """Contract the parts of a block with the rows of entry p, from mode `begin` to `end`; those before it are there."""
+    for mode in range(begin, end):
+        before, after, size = bounds[mode], bounds[mode + 1], bounds[mode + 2] - bounds[mode + 1]
+        start = starts[mode] + coords[p, mode] * ranks[mode]
+        for x in range(size):
+            parts[after + x] = flat[start] * parts[before + x]
+        for k in range(1, ranks[mode]):
+            for x in range(size):
+                parts[after + x] += flat[start + k] * parts[before + k * size + x]
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
 def row_normal_equations(
     rows: NDArray[Any],
     groups: NDArray[Any],
@@ -111,27 +144,94 @@ def row_normal_equations(
     the lower triangles of `gram` are filled.
     """
     order, rank, block = len(ranks), rhs.shape[1], core.shape[1]
-    # Part l, which starts at bounds[l], is the block contracted with the first l of the other modes.
-    bounds = np.zeros(order + 2, dtype=np.int64)
-    bounds[1] = block
-    for mode in range(order):
-        bounds[mode + 2] = bounds[mode + 1] + (bounds[mode + 1] - bounds[mode]) // ranks[mode]
+    bounds = part_bounds(block, ranks)
     parts = np.zeros(bounds[order + 1])
     w = parts[bounds[order] :]
     for p in range(first, last):
         fresh = p == first or groups[p] != groups[p - 1]
         if fresh:
             parts[:block] = core[groups[p]]
-        for mode in range(0 if fresh else first_change(coords, p), order):
-            before, after, size = bounds[mode], bounds[mode + 1], bounds[mode + 2] - bounds[mode + 1]
-            start = starts[mode] + coords[p, mode] * ranks[mode]
-            for x in range(size):
-                parts[after + x] = flat[start] * parts[before + x]
-            for k in range(1, ranks[mode]):
-                for x in range(size):
-                    parts[after + x] += flat[start + k] * parts[before + k * size + x]
+        contract(parts, bounds, coords, p, 0 if fresh else first_change(coords, p), order, flat, starts, ranks)
         i = rows[p]
         for k in range(rank):
             rhs[i, k] += values[p] * w[k]
             for m in range(k + 1):
                 gram[i, k, m] += w[k] * w[m]
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def values_at(
+    coords: NDArray[Any],
+    groups: NDArray[Any],
+    core: NDArray[Any],
+    flat: NDArray[Any],
+    starts: NDArray[Any],
+    ranks: NDArray[Any],
+    first: int,
+    last: int,
+    out: NDArray[Any],
+) -> None:
+    """Set ``out[p]`` to block ``groups[p]`` of the core, contracted with the row of every factor.
+
+    `core` has shape (groups, size of a block). What depends only on the first coordinates is computed once for all
+    entries in a row that share them: in C order, an entry costs about one rank.
+    """
+    lowest, block = len(ranks) - 1, core.shape[1]
+    bounds = part_bounds(block, ranks)
+    parts = np.zeros(bounds[lowest + 1])
+    for p in range(first, last):
+        fresh = p == first or groups[p] != groups[p - 1]
+        if fresh:
+            parts[:block] = core[groups[p]]
+        contract(parts, bounds, coords, p, 0 if fresh else first_change(coords, p), lowest, flat, starts, ranks)
+        start, part, value = starts[lowest] + coords[p, lowest] * ranks[lowest], bounds[lowest], 0.0
+        for k in range(ranks[lowest]):
+            value += flat[start + k] * parts[part + k]
+        out[p] = value
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_to_core(
+    coords: NDArray[Any],
+    groups: NDArray[Any],
+    values: NDArray[Any],
+    flat: NDArray[Any],
+    starts: NDArray[Any],
+    ranks: NDArray[Any],
+    first: int,
+    last: int,
+    out: NDArray[Any],
+) -> None:
+    """Add ``values[p] * kron(a_1[i_1], a_2[i_2], ..)`` to ``out[groups[p]]`` for every entry p.
+
+    This is `values_at` transposed.
+    """
+    order = len(ranks)
+    lengths = np.ones(order + 1, dtype=np.int64)
+    for mode in range(order - 1, -1, -1):
+        lengths[mode] = lengths[mode + 1] * ranks[mode]
+    bounds = np.zeros(order + 1, dtype=np.int64)
+    for mode in range(order):
+        bounds[mode + 1] = bounds[mode] + lengths[mode]
+    # Level l holds the sums over the modes l, l + 1, .. of the entries that share their first l coordinates.
+    sums = np.zeros(bounds[order])
+    lowest = order - 1
+    for p in range(first, last):
+        start = starts[lowest] + coords[p, lowest] * ranks[lowest]
+        for k in range(ranks[lowest]):
+            sums[bounds[lowest] + k] += values[p] * flat[start + k]
+        ends = p + 1 == last or groups[p + 1] != groups[p]
+        done = 0 if ends else first_change(coords, p + 1)
+        for level in range(lowest, done, -1):
+            mode = level - 1
+            start, size = starts[mode] + coords[p, mode] * ranks[mode], lengths[level]
+            for k in range(ranks[mode]):
+                a = flat[start + k]
+                for x in range(size):
+                    sums[bounds[mode] + k * size + x] += a * sums[bounds[level] + x]
+            for x in range(size):
+                sums[bounds[level] + x] = 0.0
+        if ends:
+            for x in range(lengths[0]):
+                out[groups[p], x] += sums[x]
+                sums[x] = 0.0

@@ -1,0 +1,31 @@
+"""Compiled Gram matrices of sparse unfoldings, without their diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def off_diagonal_gram(rows: NDArray[Any], starts: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[np.float64]:
+    """Return ``A A^T`` with zeros on its diagonal, for a matrix A with `size` rows that is stored column by column.
+
+    The entries of column c are ``values[starts[c]:starts[c + 1]]``, in the rows `rows`. Only pairs of different entries
+    of a column meet.
+    """
+    gram = np.zeros((size, size))
+    for column in range(len(starts) - 1):
+        for p in range(starts[column], starts[column + 1]):
+            i, value = rows[p], values[p]
+            for q in range(starts[column], p):
+                gram[i, rows[q]] += value * values[q]
+    for i in range(size):
+        for j in range(i):
+            both = gram[i, j] + gram[j, i]
+            gram[i, j] = both
+            gram[j, i] = both
+        gram[i, i] = 0.0
+    return gram

@@ -1,0 +1,94 @@
+"""Entries of a tensor in Tucker form, and sums over entries, block by block of the core.
+
+The modes are divided into those with a factor matrix and those without. The core has a block for each combination of
+indices of the modes without, and an entry meets only the block of its own combination, its group.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from .._support.parallel import side_by_side, thread_count
+from .._support.types import Floats, Integers
+
+LEAST_SHARE = 2**13
+"""A thread for fewer entries than this is not worth its start."""
+
+
+class FactorRows:
+    """Factor matrices in one array, as the compiled loops take them.
+
+    Parameters
+    ----------
+    factors
+        One matrix for each mode that has one.
+    """
+
+    def __init__(self, factors: Sequence[Floats]) -> None:
+        starts = np.cumsum([0, *(factor.size for factor in factors)])[:-1]
+        self.flat = np.concatenate([np.zeros(0), *(factor.ravel() for factor in factors)])
+        self.starts = starts.astype(np.int64)
+        self.ranks = np.array([factor.shape[1] for factor in factors], dtype=np.int64)
+
+    @property
+    def arrays(self) -> tuple[Floats, Integers, Integers]:
+        """All rows one after the other, where each factor starts among them, and its rank."""
+        return self.flat, self.starts, self.ranks
+
+
+def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows) -> Floats:
+    """Return the entries at these coordinates of the modes with factors, each in its group.
+
+    Parameters
+    ----------
+    coords
+        Of shape (entries, modes with factors); in C order they cost least.
+    groups
+        The block of each entry.
+    core
+        Of shape (blocks, size of a block), in float64.
+    rows
+        The factors.
+    """
+    from .compiled import tucker
+
+    out = np.empty(len(coords))
+    shares = thread_shares(0, len(coords), most=len(coords) // LEAST_SHARE)
+    given = coords, groups, core, *rows.arrays
+    in_shares(shares, lambda first, last: tucker.values_at(*given, first, last, out))
+    return out
+
+
+def sums_over_blocks(
+    coords: Integers, groups: Integers, values: Floats, rows: FactorRows, shape: tuple[int, int]
+) -> Floats:
+    """Return, for each block, the sum of ``values[p] * kron(a_1[i_1], a_2[i_2], ..)`` over its entries p.
+
+    `shape` is the number of blocks and the size of a block. This is the transpose of `values_at`.
+    """
+    from .compiled import tucker
+
+    shares = thread_shares(0, len(coords), most=min(len(coords) // LEAST_SHARE, len(coords) // (shape[0] * shape[1])))
+    sums = np.zeros((len(shares) - 1, *shape))
+    given = coords, groups, values, *rows.arrays
+    tasks = [
+        partial(tucker.add_to_core, *given, *share, out)
+        for share, out in zip(itertools.pairwise(shares), sums, strict=True)
+    ]
+    side_by_side(tasks)
+    total: Floats = sums.sum(axis=0)
+    return total
+
+
+def thread_shares(first: int, last: int, *, most: int) -> Integers:
+    """Return where the entries from `first` to `last` are cut for the threads, into `most` shares at most."""
+    return np.linspace(first, last, max(1, min(thread_count(), most)) + 1).astype(np.int64)
+
+
+def in_shares(shares: Integers, work: Callable[[int, int], None]) -> None:
+    """Do some work on every share of the entries, in parallel."""
+    side_by_side([partial(work, int(first), int(last)) for first, last in itertools.pairwise(shares)])

@@ -1,0 +1,110 @@
+"""Least squares for the rows of each factor of a sum of outer products, over the observed entries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from .._support.parallel import side_by_side
+from .._support.types import Floats, Integers
+from ..algebra.tucker_entries import FactorRows, thread_shares
+from ..models import CPModel
+from ..observations import Observations
+
+LEAST_RIDGE = 1e-10
+"""The ridge is at least this share of the mean diagonal of the normal matrix."""
+
+LEAST_SQUARE = float(np.sqrt(np.finfo(float).tiny))
+"""The mean square of a column counts as at least this, so that the ridge of a term that is zero is finite."""
+
+LEAST_SQUARES = 1e-14
+"""Sums of squares below this share of the total are rounding."""
+
+
+class CPLeastSquares:
+    """A CP model at work on the observed entries, one factor at a time.
+
+    The rows of a factor are shrunk to zero as much as the noise asks for: their ridge is the variance of what the model
+    leaves of the entries, over the mean square of each column.
+
+    Parameters
+    ----------
+    observations
+        The entries to fit.
+    start
+        Where to start.
+    """
+
+    def __init__(self, observations: Observations, start: CPModel) -> None:
+        self._shape, self._dtype = observations.shape, observations.dtype
+        self._coords = np.array(observations.coords, dtype=np.int64, order="C")
+        self._values = observations.values.astype(np.float64)
+        self._total = float(self._values @ self._values)
+        self._factors: list[Floats] = [factor.astype(np.float64) for factor in start.balanced_factors()]
+        residuals = self._values - start.predict(observations.coords)
+        self.sum_of_squares = float(residuals @ residuals)
+
+    @property
+    def variance(self) -> float:
+        """The variance of what the model leaves of the entries."""
+        entries, unknowns = len(self._values), sum(factor.size for factor in self._factors)
+        return self.sum_of_squares / max(entries - unknowns, 0.1 * entries)
+
+    def model(self) -> CPModel:
+        """Return the model as it stands, in the precision of the observations."""
+        model = CPModel.normalised(self._factors)
+        return CPModel(
+            self._shape, model.weights.astype(self._dtype), [factor.astype(self._dtype) for factor in model.factors]
+        )
+
+    def sweep(self) -> None:
+        """Solve for the rows of every factor."""
+        if not self._factors[0].size:
+            return
+        for mode in range(len(self._shape)):
+            self._fit_rows(mode)
+        self._factors = CPModel.normalised(self._factors).balanced_factors()
+
+    def _fit_rows(self, mode: int) -> None:
+        from ..algebra.compiled import cp as kernels
+
+        factor = self._factors[mode]
+        terms = factor.shape[1]
+        gram, rhs = sums_over_rows(
+            kernels.row_normal_equations, self._coords, self._values, self._factors, mode, (terms, terms)
+        )
+        gram = gram + np.tril(gram, -1).swapaxes(-1, -2)
+        squares = np.mean(factor**2, axis=0)
+        ridge = self.variance / np.maximum(squares, LEAST_RIDGE * squares.max(initial=0.0) + LEAST_SQUARE)
+        least = LEAST_RIDGE * np.trace(gram, axis1=1, axis2=2) / terms
+        damped = gram + (ridge + np.where(least > 0, least, 1.0)[:, None])[:, None, :] * np.eye(terms)
+        solution = np.linalg.solve(damped, rhs[..., None])[..., 0]
+        left = np.vdot(solution, np.matmul(gram, solution[..., None])[..., 0] - 2 * rhs)
+        self.sum_of_squares = max(self._total + float(left), LEAST_SQUARES * self._total)
+        self._factors[mode] = solution
+
+
+def sums_over_rows(
+    kernel: Callable[..., None],
+    coords: Integers,
+    values: Floats,
+    factors: Sequence[Floats],
+    mode: int,
+    each: tuple[int, ...],
+) -> tuple[Floats, Floats]:
+    """Return what a compiled loop adds up for each index of `mode`: an array of shape `each`, and one number a term.
+
+    The threads share the entries.
+    """
+    rows = FactorRows(factors)
+    size, terms = factors[mode].shape
+    shares = thread_shares(0, len(values), most=len(values) // (size * terms))
+    grams, sums = np.zeros((len(shares) - 1, size, *each)), np.zeros((len(shares) - 1, size, terms))
+    given = coords, values, mode, rows.flat, rows.starts
+    side_by_side(
+        [partial(kernel, *given, *share, grams[t], sums[t]) for t, share in enumerate(itertools.pairwise(shares))]
+    )
+    return grams.sum(axis=0), sums.sum(axis=0)

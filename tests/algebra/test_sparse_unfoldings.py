@@ -1,0 +1,147 @@
+"""Gram matrices of sparse unfoldings without their diagonals, their eigenvectors and contractions, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensorfill.algebra import sparse_unfoldings
+from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
+from tensorfill.algebra.unfolding import unfold
+from tests.strategies import generators, modes, observed, scatter, shapes
+
+
+@pytest.fixture(params=["dense", "operator"])
+def path(request, monkeypatch):
+    """Build Gram matrices, or only their products."""
+    if request.param == "operator":
+        monkeypatch.setattr(sparse_unfoldings, "MOST_DENSE", 0)
+
+
+@pytest.fixture(params=["eigh", "lanczos"])
+def solver(request, monkeypatch):
+    if request.param == "lanczos":
+        monkeypatch.setattr(sparse_unfoldings, "MOST_DIRECT", 0)
+
+
+def off_diagonal_gram(tensor, mode):
+    matrix = unfold(tensor, mode)
+    gram = matrix @ matrix.T
+    return gram - np.diag(np.diag(gram))
+
+
+def random_entries(rng, shape, density=0.4):
+    """Return the coordinates of some entries, in random order."""
+    return rng.permutation(np.argwhere(rng.random(shape) < density))
+
+
+@pytest.mark.parametrize("most_dense", [1000, 0], ids=["dense", "operator"])
+@given(data=st.data(), rng=generators)
+def test_all_eigenvectors_give_the_gram_matrix_without_its_diagonal(most_dense, data, rng):
+    shape = data.draw(shapes(max_order=4, max_entries=300, max_size=9))
+    coords = rng.permutation(data.draw(observed(shape)))
+    values, mode = rng.standard_normal(len(coords)), data.draw(modes(shape))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse_unfoldings, "MOST_DENSE", most_dense)
+        strength, vectors = SparseUnfoldings(coords, shape, [mode]).leading(mode, values, 100, rng)
+    assert (np.diff(strength) <= 0).all()
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(shape[mode]), atol=1e-10)
+    expected = off_diagonal_gram(scatter(coords, values, shape), mode)
+    np.testing.assert_allclose((vectors * strength) @ vectors.T, expected, atol=1e-10)
+
+
+@pytest.mark.usefixtures("path", "solver")
+@pytest.mark.parametrize("shape", [(25, 20), (12, 9, 14), (9, 10, 4, 8)], ids=str)
+def test_the_leading_eigenvectors_are_those_of_the_dense_matrix(shape):
+    rng = np.random.default_rng(0)
+    coords = random_entries(rng, shape)
+    values = rng.standard_normal(len(coords))
+    unfoldings = SparseUnfoldings(coords, shape, [0, 1])
+    for mode in (0, 1):
+        gram = off_diagonal_gram(scatter(coords, values, shape), mode)
+        strength, vectors = unfoldings.leading(mode, values, 3, rng)
+        np.testing.assert_allclose(strength, np.linalg.eigvalsh(gram)[::-1][:3], rtol=1e-3)
+        np.testing.assert_allclose(gram @ vectors, vectors * strength, atol=1e-2 * strength[0])
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-8)
+
+
+@given(data=st.data(), rng=generators)
+def test_the_contraction_with_a_vector(data, rng):
+    shape = data.draw(shapes(max_order=4, max_entries=300))
+    coords = rng.permutation(data.draw(observed(shape)))
+    values, mode = rng.standard_normal(len(coords)), data.draw(modes(shape))
+    vector = rng.standard_normal(shape[mode])
+    places, found = SparseUnfoldings(coords, shape, [mode]).contracted(mode, values, vector)
+    assert len(np.unique(places, axis=0)) == len(places)
+    expected = np.tensordot(scatter(coords, values, shape), vector, axes=(mode, 0))
+    np.testing.assert_allclose(scatter(places, found, np.delete(shape, mode)), expected, atol=1e-12)
+
+
+@pytest.mark.usefixtures("path")
+def test_the_edge_is_where_noise_ends():
+    rng = np.random.default_rng(0)
+    shape = (60, 50, 40)
+    coords = random_entries(rng, shape, 0.2)
+    noise = rng.standard_normal(len(coords))
+    signal = np.prod([rng.choice([-1.0, 1.0], size)[coords[:, mode]] for mode, size in enumerate(shape)], axis=0)
+    unfoldings = SparseUnfoldings(coords, shape, range(3))
+    for mode in range(3):
+        highest = unfoldings.leading(mode, noise, 1, rng)[0][0]
+        assert unfoldings.edge(mode, noise, rng) == pytest.approx(highest, rel=0.25)
+        both = noise + signal
+        strength, edge = unfoldings.leading(mode, both, 2, rng)[0], unfoldings.edge(mode, both, rng)
+        assert strength[0] > 3 * edge
+        # The edge is higher than that of the noise only because the entries are larger.
+        assert edge == pytest.approx(highest * np.mean(both**2), rel=0.25)
+        assert strength[1] < 1.15 * edge
+
+
+def test_the_edge_is_the_larger_of_two_draws():
+    rng = np.random.default_rng(0)
+    coords = random_entries(rng, (12, 30))
+    values = rng.standard_normal(len(coords))
+    unfoldings = SparseUnfoldings(coords, (12, 30), [0])
+    draw = np.random.default_rng(1)
+    flipped = [values * draw.choice([-1.0, 1.0], len(values)) for _ in range(sparse_unfoldings.FLIPS)]
+    each = [unfoldings.leading(0, one, 1, rng)[0][0] for one in flipped]
+    assert each[0] != each[1]
+    assert unfoldings.edge(0, values, np.random.default_rng(1)) == pytest.approx(max(each))
+
+
+@pytest.mark.usefixtures("path", "solver")
+def test_entries_that_share_no_column_have_no_direction():
+    rng = np.random.default_rng(0)
+    coords = np.stack([np.arange(40), np.arange(40)], axis=1)
+    unfoldings = SparseUnfoldings(coords, (40, 40), [0])
+    strength, vectors = unfoldings.leading(0, rng.standard_normal(40), 2, rng)
+    np.testing.assert_allclose(strength, 0, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-10)
+    assert unfoldings.edge(0, rng.standard_normal(40), rng) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.usefixtures("path")
+def test_float32_is_computed_in_float64():
+    rng = np.random.default_rng(0)
+    coords = random_entries(rng, (20, 15))
+    values = rng.standard_normal(len(coords)).astype(np.float32)
+    unfoldings = SparseUnfoldings(coords, (20, 15), [0])
+    narrow, wide = (unfoldings.leading(0, each, 3, rng)[0] for each in (values, values.astype(np.float64)))
+    np.testing.assert_array_equal(narrow, wide)
+
+
+def test_no_gram_matrix_of_a_huge_mode(monkeypatch):
+    def refuse(*given):
+        raise AssertionError("a Gram matrix was built")
+
+    monkeypatch.setattr("tensorfill.algebra.compiled.gram.off_diagonal_gram", refuse)
+    rng = np.random.default_rng(0)
+    size = 200_000
+    rows = np.sort(rng.choice(size, 3000, replace=False))
+    coords = np.stack([np.repeat(rows, 3), np.tile(np.arange(3), 3000)], axis=1)
+    column = rng.standard_normal(3000)
+    values = np.outer(column, [1.0, -2.0, 0.5]).ravel()
+    strength, vectors = SparseUnfoldings(coords, (size, 3), [0]).leading(0, values, 1, rng)
+    assert strength[0] == pytest.approx(5.25 * column @ column, rel=0.01)
+    assert abs(vectors[rows, 0] @ column) > 0.99 * np.linalg.norm(column)

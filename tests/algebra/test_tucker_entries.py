@@ -1,0 +1,78 @@
+"""Entries in Tucker form, and sums over entries, against NumPy; with groups, and with several threads."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensorfill.algebra import tucker_entries
+from tensorfill.algebra.tucker_entries import FactorRows, sums_over_blocks, thread_shares, values_at
+from tests.strategies import generators
+
+
+@pytest.fixture(params=[1, 3], ids=["one thread", "three threads"], autouse=True)
+def threads(request, monkeypatch):
+    monkeypatch.setattr(tucker_entries, "thread_count", lambda: request.param)
+    monkeypatch.setattr(tucker_entries, "LEAST_SHARE", 4)
+
+
+@st.composite
+def problems(draw):
+    """Entries in C order within their group, in that order but with groups mixed, or in any order; and factors."""
+    rng = draw(generators)
+    shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    ranks = [draw(st.integers(1, 4)) for _ in shape]
+    blocks, entries = draw(st.integers(1, 4)), draw(st.integers(1, 60))
+    groups = rng.integers(blocks, size=entries)
+    coords = np.stack([rng.integers(size, size=entries) for size in shape], axis=1)
+    keys = {"sorted": [*coords.T[::-1], groups], "mixed": [*coords.T[::-1]], "any": [rng.random(entries)]}
+    order = np.lexsort(keys[draw(st.sampled_from(sorted(keys)))])
+    factors = [rng.standard_normal(each) for each in zip(shape, ranks, strict=True)]
+    return rng, np.ascontiguousarray(coords[order]), groups[order], factors, (blocks, int(np.prod(ranks)))
+
+
+def features(coords, factors):
+    """Return the rows kron(a_1[i_1], a_2[i_2], ..), from the definition alone."""
+    return np.array(
+        [functools.reduce(np.kron, [factor[i] for factor, i in zip(factors, row, strict=True)]) for row in coords]
+    )
+
+
+@given(problem=problems())
+def test_values_are_the_core_times_the_rows(problem):
+    rng, coords, groups, factors, shape = problem
+    core = rng.standard_normal(shape)
+    expected = np.sum(features(coords, factors) * core[groups], axis=1)
+    np.testing.assert_allclose(values_at(coords, groups, core, FactorRows(factors)), expected, atol=1e-10)
+
+
+@given(problem=problems())
+def test_sums_are_those_of_the_features_of_each_group(problem):
+    rng, coords, groups, factors, shape = problem
+    values = rng.standard_normal(len(coords))
+    expected = np.zeros(shape)
+    np.add.at(expected, groups, values[:, None] * features(coords, factors))
+    np.testing.assert_allclose(
+        sums_over_blocks(coords, groups, values, FactorRows(factors), shape), expected, atol=1e-10
+    )
+
+
+@given(problem=problems())
+def test_one_is_the_transpose_of_the_other(problem):
+    rng, coords, groups, factors, shape = problem
+    core, values, rows = rng.standard_normal(shape), rng.standard_normal(len(coords)), FactorRows(factors)
+    forth = values @ values_at(coords, groups, core, rows)
+    back = np.vdot(core, sums_over_blocks(coords, groups, values, rows, shape))
+    assert forth == pytest.approx(back, abs=1e-9)
+
+
+@given(first=st.integers(0, 50), count=st.integers(0, 50), most=st.integers(0, 5))
+def test_the_shares_of_the_threads_are_all_entries_once(first, count, most):
+    shares = thread_shares(first, first + count, most=most)
+    assert (shares[0], shares[-1]) == (first, first + count)
+    assert (np.diff(shares) >= 0).all()
+    assert len(shares) - 1 == max(1, min(tucker_entries.thread_count(), most))
