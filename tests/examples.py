@@ -35,13 +35,14 @@ def truth():
 
 @functools.cache
 def labelled():
-    """Return a fit with labels, held-out entries and a path, which holds its data densely."""
+    """Return a fit by NORT with labels, held-out entries and a path, which holds its data densely."""
     array = truth().copy()
     array[np.random.default_rng(1).random(array.shape) < 0.3] = np.nan
     stations = np.array([NASTY, QUOTED, *(f"station {place}" for place in range(10))], dtype=object)
     days = np.datetime64("2024-02-25") + np.arange(15)
     labels = Labels(("station", "day", "hour <b>"), (stations, days, None), "flow & <i>more</i>")
-    return tensorfill.complete(Labelled(Observations.from_dense(array), labels), smooth=None, centre=False, rng=0)
+    data = Labelled(Observations.from_dense(array), labels)
+    return tensorfill.complete(data, method="nort", smooth=None, centre=False, rng=0)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Choice, Fit, Nort, Observations, Status, complete
+from tensorfill import Choice, Fit, Grow, Nort, Observations, Status, complete
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
@@ -55,6 +55,18 @@ def test_the_fit_says_what_was_chosen(fitted):
     _, holes, fit = fitted
     assert fit.status is Status.CONVERGED
     assert str(fit.status).endswith(".")
+    assert fit.method == Grow(rank=2, form="cp")
+    assert fit.ranks == (2,)
+    assert fit.held_out_error == pytest.approx(fit.path.best.held_out, rel=0.05)
+    assert fit.history[0].iteration == 0
+    assert fit.shape == holes.shape
+    assert "ranks=(2,)" in repr(fit)
+
+
+def test_a_fit_by_nort_says_what_was_chosen():
+    _, holes = incomplete()
+    fit = complete(holes, method="nort", rng=0)
+    assert fit.status is Status.CONVERGED
     assert fit.ranks == (2, 2, 2)
     assert len(fit.lam) == len(fit.theta) == 3
     assert fit.lam[0] > 0
@@ -63,8 +75,6 @@ def test_the_fit_says_what_was_chosen(fitted):
     assert isinstance(fit.method.penalty, LSP)
     assert fit.path.best.held_out == fit.path["held_out"].min()
     assert fit.held_out_error == pytest.approx(fit.path.best.held_out, rel=0.05)
-    assert fit.history[0].iteration == 0
-    assert fit.shape == holes.shape
     assert "ranks=(2, 2, 2)" in repr(fit)
 
 
@@ -249,7 +259,9 @@ def test_complete_data_and_constant_data_are_no_trouble():
         ({"method": Nort(lam=1.0), "lam": 2.0}, ["method object", "'lam'"]),
         ({"choose": Choice(validation=Observations([[0, 0]], [1.0], (2, 2)))}, ["validation", "shape"]),
         ({"validation": 0.2}, ["'validation'", "choose=Choice(validation=...)"]),
-        ({"rank": 3}, ["method 'nort'", "no setting 'rank'", "'lam'"]),
+        ({"method": "nort", "rank": 3}, ["method 'nort'", "no setting 'rank'", "'lam'"]),
+        ({"ridge": 3}, ["method 'auto'", "'grow', 'nort'", "no setting 'ridge'", "'lam'", "'rank'"]),
+        ({"rank": 3, "lam": 1.0}, ["'auto'", "'rank', 'lam'", "name the method"]),
         ({"method": ["nort", "tucker_als"], "lam": 1.0}, ["'lam'", "several methods"]),
         ({"method": []}, ["method", "empty"]),
         ({"method": "tucker_als", "refine": "tucker"}, ["refine", "method 'tucker_als'"]),
@@ -382,3 +394,12 @@ def test_a_small_table_is_completed_without_waiting_for_the_compiler():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_auto_leaves_growing_out_of_small_data_where_held_out_entries_show_little():
+    rng = np.random.default_rng(0)
+    table = np.outer(rng.standard_normal(12), rng.standard_normal(11))
+    table[rng.random(table.shape) < 0.3] = np.nan
+    fit = complete(table, rng=0)
+    assert {point.method.name for point in fit.path} == {"nort"}
+    assert complete(table, method="grow", rng=0).method.name == "grow"

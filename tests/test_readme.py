@@ -43,8 +43,8 @@ def test_the_first_example_prints_what_it_says(readme):
     # Another machine's BLAS may change the last digits and the number of iterations, but no more than that.
     assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
     said, got = (np.array(NUMBER.findall(text), dtype=float) for text in (shown, printed))
-    iterations = 9
-    assert got[:6] == pytest.approx(said[:6])
+    iterations = 4
+    assert got[:4] == pytest.approx(said[:4])
     assert np.delete(got, iterations) == pytest.approx(np.delete(said, iterations), rel=0.05, abs=0.002)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .fit import Fit, load
     from .methods.base import Method, Status
     from .methods.cp import CP
+    from .methods.grow import Grow
     from .methods.nort import Nort, SmoothedNort
     from .methods.problem import Problem
     from .methods.softimpute import SoftImpute
@@ -34,6 +35,7 @@ _HOMES = {
     "CP": "methods.cp",
     "Choice": "choosing.splits",
     "Fit": "fit",
+    "Grow": "methods.grow",
     "Method": "methods.base",
     "Nort": "methods.nort",
     "Observations": "observations",
@@ -67,6 +69,7 @@ __all__ = [
     "Choice",
     "Clock",
     "Fit",
+    "Grow",
     "Method",
     "Nort",
     "Observations",

@@ -25,6 +25,7 @@ from .choosing.trials import error_of, standard_error_of
 from .completion import candidates, taken_in
 from .losses import Loss, Robust
 from .methods.base import Method, Status, Stopped
+from .methods.registry import COMPARED
 from .methods.search import are_better
 from .plots.comparison import comparison as drawn
 
@@ -145,7 +146,8 @@ def compare(
     data
         What `tensorfill.complete` takes.
     methods
-        Names of methods or method objects; ``"auto"`` for those that ``complete(data, method="auto")`` tries.
+        Names of methods or method objects; ``"auto"`` for those of ``"nort"``, ``"grow"``, ``"cp"`` and
+        ``"softimpute"`` that take the data.
     missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress
         As in `tensorfill.complete`.
     smooth
@@ -183,7 +185,7 @@ def compare(
         rng=random,
     )
     named = methods if isinstance(methods, str) else list(methods)
-    made = candidates(named, {}, job)
+    made = candidates(named, {}, job, COMPARED)
     with Display(progress) as display, blas_threads(1):
         pipeline = Pipeline(job.task, Run(random, clock, display))
         rows: list[Contender] = []

@@ -27,11 +27,12 @@ from .choosing.splits import Choice
 from .choosing.task import Run, Task
 from .fit import Fit
 from .labels import Labelled, Labels
-from .losses import Loss, Robust, Square, make_loss, prepare
+from .losses import Huber, Loss, Robust, Square, make_loss, prepare
 from .methods.base import Callback, Method
 from .methods.problem import Problem
-from .methods.registry import AUTOMATIC, make_method
+from .methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 from .methods.search import Path
+from .metrics import rmse
 from .models import Model
 from .observations import Observations
 
@@ -41,7 +42,7 @@ def complete(
     *,
     missing: str | None = None,
     value: str | None = None,
-    method: str | Method | Sequence[str | Method] = "nort",
+    method: str | Method | Sequence[str | Method] = "auto",
     loss: str | Loss | Robust = "square",
     laplacian: Mapping[Any, Any] | None = None,
     smooth: Sequence[int | str] | str | None = "auto",
@@ -73,9 +74,10 @@ def complete(
     value
         The column of a table that has the values; by default the last.
     method
-        The name of a method: ``"nort"``, ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object, which brings
-        all its settings; a list of these, of which held-out entries choose the best; or ``"auto"`` for the list that
-        suits most data. Settings that a method leaves open are chosen on held-out entries.
+        ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
+        noise, it tries NORT too, and held-out entries choose. Otherwise the name of a method: ``"nort"``, ``"grow"``,
+        ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object, which brings all its settings; or a list of
+        these, to choose the best on held-out entries. Settings that a method leaves open are chosen there too.
     loss
         How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
         kinds and ``"poisson"`` for counts, both of which predict scores (see `Fit.predict_mean`); ``"l1"``,
@@ -114,7 +116,8 @@ def complete(
         Called after every iteration with its record and the model so far; returning something true stops the run.
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
-        `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method.
+        `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
+        tries the methods that have them: with ``lam``, for example, only NORT.
 
     Returns
     -------
@@ -156,8 +159,13 @@ def complete(
     _warn_of_empty_slices(job)
     with Display(progress) as display, blas_threads(1):
         pipeline = Pipeline(job.task, Run(random, clock, display, callback))
-        outcome = pipeline.best_of(methods) if choosing else pipeline.as_given(methods[0])
-    return _fit(outcome, job, asked, seed, limits)
+        if choosing:
+            outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
+        else:
+            outcome = pipeline.as_given(methods[0])
+    fit = _fit(outcome, job, asked, seed, limits)
+    _warn_of_a_fit_near_zero(fit, job, outcome.error_of_zero)
+    return fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +244,13 @@ def _checked_choice(choice: Choice, labels: Labels, loss: Any, dtype: DTypeLike)
     return replace(choice, validation=entries)
 
 
-def candidates(method: Any, settings: Mapping[str, Any], job: Job) -> list[Method]:
-    """Return the methods to try, each checked against the data and the stages around it."""
+def candidates(
+    method: Any, settings: Mapping[str, Any], job: Job, automatic_choice: Sequence[str] = AUTOMATIC
+) -> list[Method]:
+    """Return the methods to try, each checked against the data and the stages around it.
+
+    `automatic_choice` is what ``"auto"`` means.
+    """
     task = job.task
     loss = Square() if is_robust(task.loss) else task.loss
     problem = Problem(task.observations, loss)  # type: ignore[arg-type]
@@ -245,10 +258,12 @@ def candidates(method: Any, settings: Mapping[str, Any], job: Job) -> list[Metho
     if misplaced:
         raise ValueError(f"{listed(misplaced)} is part of choose; give it as choose=Choice({misplaced[0]}=...).")
     automatic = isinstance(method, str) and method == "auto"
-    several = list(AUTOMATIC) if automatic else method if isinstance(method, list | tuple) else [method]
+    several = method if isinstance(method, list | tuple) else [method]
+    if automatic:
+        several = _with_settings(automatic_choice, settings)
     if not several:
         raise ValueError("method must name at least one method, but the list is empty.")
-    if len(several) > 1 and settings:
+    if len(several) > 1 and settings and not automatic:
         raise ValueError(
             f"{listed(settings)} must be left out if several methods are tried; "
             "give method objects with their settings instead."
@@ -265,7 +280,25 @@ def candidates(method: Any, settings: Mapping[str, Any], job: Job) -> list[Metho
             if not automatic or (len(found) == 0 and each == several[-1]):
                 raise
             continue
+        if automatic and each != several[-1] and len(task.observations) < made.fewest_entries:
+            continue
         found.append(made)
+    return found
+
+
+def _with_settings(methods: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+    """Return the methods that have all of these settings."""
+    known = {name: setting_names(METHODS[name]) for name in methods}
+    found = [name for name in methods if all(setting in known[name] for setting in settings)]
+    if not found:
+        every = dict.fromkeys(setting for name in methods for setting in known[name])
+        unknown = [setting for setting in settings if setting not in every]
+        raise ValueError(
+            f"method 'auto' tries {listed(methods)}, which have no setting {listed(unknown)}; their settings are "
+            f"{listed(every)}; name the method that has it, as in method='cp'."
+            if unknown
+            else f"No method that 'auto' tries has all of {listed(settings)}; name the method."
+        )
     return found
 
 
@@ -349,6 +382,30 @@ def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] |
     if not low <= high:
         raise ValueError(f"bounds must be (low, high) with low at most high, but {bounds!r} was given.")
     return low, high
+
+
+NEAR_ZERO = 0.95
+"""A fit with this share of the error of zero has hardly found anything."""
+
+
+def _warn_of_a_fit_near_zero(fit: Fit, job: Job, error_of_zero: float) -> None:
+    """Warn of an answer that predicts hardly better than zero does, at held-out entries or at all if none were."""
+    if not isinstance(job.task.loss, Square | Huber) or not fit.status.is_finished:
+        return
+    if fit.recipe.holdout is not None and fit.recipe.holdout.is_slices:
+        return
+    observed = job.observations
+    if fit.residuals is None:
+        where, zero = "the observed entries", rmse(np.zeros_like(observed.values), observed.values)
+        error = rmse(fit.predict(observed.coords), observed.values)
+    else:
+        where, zero, error = "held-out entries", error_of_zero, rmse(fit.residuals, np.zeros_like(fit.residuals))
+    if error > NEAR_ZERO * zero > 0:
+        warnings.warn(
+            f"The answer is hardly better than 0 everywhere: its root mean square error on {where} is {error:.4g}, and "
+            f"that of 0 is {zero:.4g}; the data may be noise, not of low rank, or too few entries.",
+            stacklevel=3,
+        )
 
 
 def _warn_of_empty_slices(job: Job) -> None:

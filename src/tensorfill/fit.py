@@ -79,7 +79,7 @@ class Fit:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The rank of each regularised mode."""
+        """The rank of each regularised mode, or of every mode, or the number of terms, as the model has them."""
         return self.model.ranks
 
     @property

@@ -33,8 +33,8 @@ def path(
 ) -> Path:
     """Return the regularisation path: settings that follow one another, each from the last answer, with their errors.
 
-    For NORT this is the first part of what ``complete(data)`` does: falling lambdas. For other methods it is the whole
-    search, such as growing ranks. `tensorfill.plots.path` draws it.
+    For NORT this is the first part of what ``complete(data, method="nort")`` does: falling lambdas. For other methods
+    it is the whole search, such as growing ranks. `tensorfill.plots.path` draws it.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def chosen(data):
-    return complete(data.observations, rng=0)
+    return complete(data.observations, method="nort", rng=0)
 
 
 def searched(data, penalty="lsp", how="run", **settings):
@@ -126,7 +126,7 @@ def test_a_tensor_of_low_rank_in_one_mode_only_is_told_by_the_others_losing_thei
     truth = np.tensordot(rng.standard_normal((30, 2)), rng.standard_normal((2, 15, 14)), axes=1)
     missing = rng.random(truth.shape) < 0.6
     holes = np.where(missing, np.nan, truth + 0.01 * rng.standard_normal(truth.shape))
-    free = complete(holes, rng=0)
+    free = complete(holes, method="nort", rng=0)
     named = complete(holes, modes=[0, 1, 2], rng=0)
     assert free.modes == (0,)
     assert free.ranks == (2,)
@@ -135,13 +135,14 @@ def test_a_tensor_of_low_rank_in_one_mode_only_is_told_by_the_others_losing_thei
     assert named.lam[0] > 3 * max(named.lam[1:])
 
 
+@pytest.mark.filterwarnings("ignore:The answer is hardly better than 0")
 @pytest.mark.parametrize(
     ("shape", "modes"), [((30, 20, 3), (0, 1)), ((9, 8, 7), (0, 1)), ((5, 4, 3), (0, 1)), ((8, 8, 8), (0, 1, 2))]
 )
 def test_modes_too_small_to_regularise_take_no_part(shape, modes):
     rng = np.random.default_rng(0)
     array = np.where(rng.random(shape) < 0.3, np.nan, rng.standard_normal(shape))
-    assert set(complete(array, rng=0).modes) <= set(modes)
+    assert set(complete(array, method="nort", rng=0).modes) <= set(modes)
     assert complete(array, modes=[2], lam=1.0, rng=0).modes == (2,)
 
 
@@ -162,7 +163,7 @@ def test_an_interrupt_of_several_splits_keeps_the_best(data):
 
     def interrupt(record, model):
         calls.append(record)
-        if len(calls) == 30:
+        if len(calls) == 10:
             raise KeyboardInterrupt
 
     fit = complete(data.observations, choose=Choice(splits=2), rng=0, callback=interrupt)
@@ -280,6 +281,8 @@ def test_the_fit_says_what_was_held_out(chosen):
     assert str(chosen.recipe.holdout) == "single entries"
 
 
+# Low rank predicts whole slices that were held out as zero, which a warning says.
+@pytest.mark.filterwarnings("ignore:The answer is hardly better than 0")
 @pytest.mark.parametrize(
     ("how", "block", "words"),
     [

@@ -219,8 +219,27 @@ def test_the_best_of_several_methods_is_kept_and_named():
     assert fit.method.name == "tucker_als"
     assert error(fit) == pytest.approx(error(alone), rel=0.05)
     assert {point.method.name for point in fit.path} == {"nort", "tucker_als"}
-    automatic = complete(DATA.observations, method="auto", rng=0)
-    assert error(automatic) < 1.5 * DATA.limit
+
+
+def test_auto_tries_no_other_method_if_the_first_leaves_nothing():
+    fit = complete(DATA.observations, rng=0)
+    assert fit.method.name == "grow"
+    assert {point.method.name for point in fit.path} == {"grow"}
+    assert error(fit) < 1.5 * DATA.limit
+
+
+def test_auto_tries_all_if_the_first_leaves_something():
+    rng = np.random.default_rng(0)
+    # A spectrum that falls slowly has something above the noise at any rank.
+    rows, columns = (np.linalg.qr(rng.standard_normal((size, 30)))[0] for size in (60, 50))
+    table = 100 * (rows / np.arange(1, 31)) @ columns.T + 0.01 * rng.standard_normal((60, 50))
+    table[rng.random(table.shape) < 0.2] = np.nan
+    fit = complete(table, smooth=None, rng=0)
+    assert {point.method.name for point in fit.path} == {"grow", "nort"}
+    each = [complete(table, method=name, smooth=None, rng=0) for name in ("grow", "nort")]
+    best = min(each, key=lambda alone: alone.held_out_error)
+    assert fit.method.name == best.method.name
+    assert fit.held_out_error == pytest.approx(best.held_out_error, rel=0.05)
 
 
 def test_method_objects_bring_their_settings_and_what_they_leave_open_is_chosen():

@@ -23,7 +23,7 @@ def files(tmp_path_factory):
     write(folder / "a.csv", data)
     write(folder / "a.npz", data.observations)
     np.save(folder / "truth.npy", truth)
-    options = ["--no-smooth", "--bounds", "0", "500", "--quiet"]
+    options = ["--method", "nort", "--no-smooth", "--bounds", "0", "500", "--quiet"]
     arguments = ["complete", "a.nc", "-o", "filled.nc", "--model", "model.npz", *options]
     assert main([each if "." not in each else str(folder / each) for each in arguments]) == 0
     return folder

@@ -21,9 +21,9 @@ def tensor():
     return array
 
 
-@pytest.fixture(scope="module")
-def fit():
-    return complete(tensor(), bounds=(-2, 2), rng=0)
+@pytest.fixture(scope="module", params=["nort", "grow"])
+def fit(request):
+    return complete(tensor(), method=request.param, bounds=(-2, 2), rng=0)
 
 
 def test_a_fit_comes_back_as_it_was(fit, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,6 +79,8 @@ class Outcome:
         Every trial, in order; empty if nothing was held out.
     residuals
         The absolute error at the held-out entries of a fit without them; None if nothing was held out.
+    error_of_zero
+        The root mean square of the held-out values: the error of an answer that is zero.
     holdout
         How entries were held out.
     polish, smoothing, centred, mu
@@ -89,6 +92,7 @@ class Outcome:
     loss: Loss | Robust
     points: Sequence[PathPoint] = ()
     residuals: Floats | None = None
+    error_of_zero: float = math.nan
     holdout: Holdout | None = None
     polish: Polish | None = None
     smoothing: Smoothing | None = None

@@ -45,6 +45,11 @@ class Holdout:
     block: tuple[int, ...] | None
     shape: tuple[int, ...]
 
+    @property
+    def is_slices(self) -> bool:
+        """Whether whole slices were held out, which low rank alone predicts as 0."""
+        return self.block is not None and sum(map(int.__eq__, self.block, self.shape)) >= len(self.shape) - 1
+
     def split(
         self, observations: Observations, fraction: float, rng: np.random.Generator
     ) -> tuple[Observations, Observations]:

@@ -11,12 +11,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .._support.clock import Clock, TimeUp
 from ..losses import Square
 from ..losses.robust import EFFICIENT, make_robust
 from ..methods.base import Method, Result, Status, Stopped
 from ..methods.problem import Problem
 from ..methods.search import Trial, are_better
+from ..metrics import rmse
 from ..models import Centred, Model
 from .answer import Answer, Outcome
 from .centring import can_centre, centred_split, may_help, offset_of
@@ -61,12 +64,22 @@ class Pipeline:
             return self._best_so_far(stop)
         return Outcome(method.resolved(problem), result, problem.loss)
 
-    def best_of(self, methods: Sequence[Method]) -> Outcome:
-        """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it."""
+    def best_of(self, methods: Sequence[Method], *, all_of_them: bool = True) -> Outcome:
+        """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it.
+
+        Unless `all_of_them` are asked for, the first whose answer leaves nothing to find is the last that is tried, and
+        only the best gets the stages after the method.
+        """
         try:
             self.prepare(methods[0])
             for number, method in enumerate(methods):
-                self.contend(method, self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None)
+                share = self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None
+                if self.contend(method, share, finish=all_of_them).search.conclusive and not all_of_them:
+                    break
+            if not all_of_them:
+                self._current = self.best
+                self._finish(self._run.clock)
+                self._champion = self._current
             self._run.clock.check()
             return self._refitted(self.best)
         except (Stopped, TimeUp, KeyboardInterrupt) as stop:
@@ -79,16 +92,16 @@ class Pipeline:
             self._problem.observations, self._problem.loss, self._task.choice, self._run.rng, self._task.graphs
         )
 
-    def contend(self, method: Method, clock: Clock | None = None) -> Answer:
-        """Let a method choose its settings and finish its answer, and keep it if it is the best so far."""
+    def contend(self, method: Method, clock: Clock | None = None, *, finish: bool = True) -> Answer:
+        """Let a method choose its settings, finish its answer if asked to, and keep it if it is the best so far."""
         self._current = None
         clock = clock or self._run.clock
         self._run.display.begin(f"choosing settings of {method.name}", None)
         try:
             self._search(method, clock)
             self._bring_to_the_end()
-            self._polish(clock)
-            self._smooth(clock)
+            if finish:
+                self._finish(clock)
         except (Stopped, TimeUp) as stop:
             # The time of this method is over, but what it has so far is an answer.
             if self._current is None or _status(stop) is not Status.TIME_LIMIT:
@@ -96,6 +109,11 @@ class Pipeline:
         answer = self.current
         self._champion, self._current = self.best, None
         return answer
+
+    def _finish(self, clock: Clock) -> None:
+        """Add the stages after the method to its answer, where held-out entries gain."""
+        self._polish(clock)
+        self._smooth(clock)
 
     @property
     def current(self) -> Answer:
@@ -164,11 +182,22 @@ class Pipeline:
             if trials.best is trial and (before is None or are_better(trial.losses, before.losses)):
                 self._current = Answer.of(trials, search, trial)
 
+        other = self._champion
         trials = Trials(
-            splits, self._run.rng, clock, self._run.watch(counting=False), tried, centred, self._loss_of_a_field_alone
+            splits=splits,
+            rng=self._run.rng,
+            clock=clock,
+            callback=self._run.watch(counting=False),
+            tried=tried,
+            centred=centred,
+            rival=self._loss_of_a_field_alone,
+            found=other.trial.models if other is not None and other.centred == centred else None,
         )
         self._trials.append(trials)
         search.run(trials)
+        # A search may prefer a trial by a rule of its own.
+        if before is None or are_better(trials.leader.losses, before.losses):
+            self._current = Answer.of(trials, search, trials.leader)
         return trials.leader
 
     def _bring_to_the_end(self) -> None:
@@ -270,12 +299,14 @@ class Pipeline:
         return split.whole(Centred(model, offset_of(split)) if answer.centred else model)
 
     def _outcome(self, answer: Answer, result: Result, method: Method | None = None) -> Outcome:
+        held_out = np.concatenate([split.held_out.values for split in self.splits])
         return Outcome(
             method=answer.trial.method if method is None else method,
             result=result,
             loss=self._problem.loss,
             points=[point for trials in self._trials for point in trials.points],
             residuals=answer.residuals,
+            error_of_zero=rmse(np.zeros_like(held_out), held_out),
             holdout=self.holdout,
             polish=answer.polish,
             smoothing=answer.smoothing,

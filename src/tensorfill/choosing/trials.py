@@ -42,6 +42,8 @@ class Trials:
         Whether the mean and the effects were subtracted from the entries.
     rival
         The mean held-out loss of an answer of another kind. A search may stop early if it comes nowhere near it.
+    found
+        The answer of another method on each split, which a search may start from.
     """
 
     splits: Sequence[Split]
@@ -51,6 +53,7 @@ class Trials:
     tried: Callable[[Trial], None] | None = None
     centred: bool = False
     rival: float = math.inf
+    found: Sequence[Model] | None = None
     best: Trial | None = None
 
     def __post_init__(self) -> None:
@@ -78,10 +81,23 @@ class Trials:
             raise ValueError("There is no best trial before the first one.")
         return self.best
 
+    @property
+    def held_out_values(self) -> Floats:
+        """The values of the held-out entries of every split, in order."""
+        return np.concatenate([split.held_out.values for split in self.splits])
+
+    def predictions(self, models: Sequence[Model]) -> Floats:
+        """Return the predictions at the held-out entries, from one model for each split."""
+        return np.concatenate([split.predict(model) for split, model in zip(self.splits, models, strict=True)])
+
+    def prefer(self, trial: Trial) -> None:
+        """Take a trial as the best so far, by a rule of the search's own."""
+        self.best = trial
+
     def run(
         self,
         method: Method,
-        start: Trial | None,
+        start: Trial | Sequence[Model] | None,
         *,
         tried: Mapping[str, float],
         candidate: Any = None,
@@ -96,7 +112,7 @@ class Trials:
         method
             The method, with nothing left to choose.
         start
-            An earlier trial whose answers it starts from.
+            An earlier trial whose answers it starts from, or a model for each split.
         tried
             What the path records of its settings.
         candidate
@@ -116,7 +132,7 @@ class Trials:
             max_iter=method.max_iter if max_iter is None else min(method.max_iter, max_iter),
             tol=method.tol if tol is None else tol,
         )
-        results = self.solve(short, None if start is None else start.models, mu)
+        results = self.solve(short, start.models if isinstance(start, Trial) else start, mu)
         trial = self._scored(method, results, tried, candidate, mu)
         self.points.append(trial.point)
         if trial.beats(self.best):

@@ -27,6 +27,8 @@ class Walk:
         The method with its open settings.
     """
 
+    conclusive = False
+
     def __init__(self, method: Method) -> None:
         self._method = method
 

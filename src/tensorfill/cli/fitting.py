@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..choosing.splits import Choice
 
 # The registries take several times as long to import as everything that help needs. A test compares them with these.
-METHODS = ("nort", "cp", "softimpute", "tucker_als")
+METHODS = ("nort", "grow", "cp", "softimpute", "tucker_als")
 LOSSES = ("square", "huber", "logistic", "poisson", "l1", "capped_l1", "lsp", "mcp", "scad")
 PENALTIES = ("lsp", "nuclear", "capped_l1", "tnn", "scad", "mcp")
 
@@ -43,9 +43,9 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--method",
         type=names,
-        default=["nort"],
+        default=["auto"],
         metavar="NAME[,NAME...]",
-        help=f"one of {', '.join(METHODS)}; several, to choose the best on held-out entries; or auto (default: nort)",
+        help=f"one of {', '.join(METHODS)}; several, to choose the best on held-out entries; or auto (the default)",
     )
     group.add_argument(
         "--set",
@@ -70,26 +70,20 @@ def method_and_settings(given: argparse.Namespace) -> dict[str, Any]:
     """
     settings = _given_settings(given)
     chosen: list[str] = given.method
-    if chosen == ["auto"]:
-        if settings:
-            raise ValueError(
-                f"{_option(next(iter(settings)))} must be left out with --method auto, which chooses all settings; "
-                "name the methods instead."
-            )
-        return {"method": "auto"}
-    from ..methods.registry import METHODS, make_method, setting_names
+    from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 
-    known = {name: setting_names(METHODS[choice(name, "--method", METHODS)]) for name in chosen}
+    tried = AUTOMATIC if chosen == ["auto"] else chosen
+    known = {name: setting_names(METHODS[choice(name, "--method", METHODS)]) for name in tried}
     for setting in settings:
         if not any(setting in own for own in known.values()):
             every = dict.fromkeys(name for own in known.values() for name in own)
             raise ValueError(
-                f"{_option(setting)} is no setting of method {listed(chosen)}; the settings are {listed(every)}."
+                f"{_option(setting)} is no setting of method {listed(tried)}; the settings are {listed(every)}."
             )
     made = [
         make_method(name, {each: settings[each] for each in settings if each in own}) for name, own in known.items()
     ]
-    if len(made) == 1:
+    if len(chosen) == 1:
         return {"method": chosen[0]} | settings
     return {"method": made if settings else chosen}
 

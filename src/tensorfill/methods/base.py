@@ -35,6 +35,11 @@ class Status(Enum):
     def __str__(self) -> str:
         return self.value
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the method ended by itself, rather than because someone asked it to."""
+        return self in (Status.CONVERGED, Status.MAX_ITER)
+
 
 class Stopped(Exception):
     """The caller, the clock or the keyboard asked to stop."""
@@ -137,7 +142,7 @@ class Result:
     @property
     def finished(self) -> bool:
         """Whether the method ended by itself, rather than because someone asked it to."""
-        return self.status in (Status.CONVERGED, Status.MAX_ITER)
+        return self.status.is_finished
 
     def finished_or_stopped(self) -> Result:
         """Return the result if the method ended by itself, and raise `Stopped` otherwise."""
@@ -199,6 +204,9 @@ class Method(ABC):
 
     trial_iterations: ClassVar[int | None] = None
     """The most iterations of a trial in the default search, before the best is solved to the end; None for no limit."""
+
+    fewest_entries: ClassVar[int] = 0
+    """With fewer observed entries than this, ``method="auto"`` leaves it out."""
 
     takes_robust: ClassVar[bool] = False
     """Whether its solver takes a `Robust` loss, with its kink, as it is."""

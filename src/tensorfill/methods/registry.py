@@ -9,15 +9,19 @@ from typing import Any
 from .._support.checks import choice, listed
 from .base import Method
 from .cp import CP
+from .grow import Grow
 from .nort import Nort
 from .softimpute import SoftImpute
 from .tucker_als import TuckerAls
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, CP, SoftImpute, TuckerAls)}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, Grow, CP, SoftImpute, TuckerAls)}
 """A new method is one file and one line here."""
 
-AUTOMATIC = ("nort", "cp", "softimpute")
-"""The methods that ``method="auto"`` tries, in this order."""
+AUTOMATIC = ("grow", "nort")
+"""The methods that ``method="auto"`` tries, in this order: the second if the first leaves something to find."""
+
+COMPARED = ("nort", "grow", "cp", "softimpute")
+"""The methods that a comparison has by default."""
 
 
 def make_method(method: str | Method, settings: Mapping[str, Any] | None = None) -> Method:

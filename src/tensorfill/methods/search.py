@@ -181,13 +181,27 @@ class Trials(Protocol):
     def leader(self) -> Trial:
         """The best trial so far."""
 
+    @property
+    def found(self) -> Sequence[Model] | None:
+        """The answer of another method on each split, to start from; None if there is none."""
+
     def problem_at(self, mu: float) -> Problem:
         """Return the entries to fit of the first split, with the roughness of its graphs."""
+
+    @property
+    def held_out_values(self) -> Floats:
+        """The values of the held-out entries of every split, in order."""
+
+    def predictions(self, models: Sequence[Model]) -> Floats:
+        """Return the predictions at the held-out entries, from one model for each split."""
+
+    def prefer(self, trial: Trial) -> None:
+        """Take a trial as the best so far, by a rule of the search's own."""
 
     def run(
         self,
         method: Method,
-        start: Trial | None,
+        start: Trial | Sequence[Model] | None,
         *,
         tried: Mapping[str, float],
         candidate: Any = None,
@@ -200,6 +214,10 @@ class Trials(Protocol):
 
 class Search(Protocol):
     """How the open settings of a method are chosen."""
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether its answer leaves nothing for another method to find."""
 
     def run(self, trials: Trials) -> None:
         """Try settings until the best are found; `trials` keeps them."""

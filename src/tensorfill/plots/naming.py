@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 METHODS_IN_WORDS = {
     "nort": "NORT",
+    "grow": "Growth by least squares",
     "smoothed_nort": "NORT with a smoothed loss",
     "tucker_als": "Tucker by alternating least squares",
     "cp": "CP",

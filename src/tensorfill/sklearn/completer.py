@@ -71,7 +71,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         shape: Sequence[int] | None = None,
-        method: str | Method | Sequence[str | Method] = "nort",
+        method: str | Method | Sequence[str | Method] = "auto",
         loss: str | Loss | Robust = "square",
         lam: float | Sequence[float] | str | None = None,
         penalty: str | Penalty | Sequence[str | Penalty] | None = None,

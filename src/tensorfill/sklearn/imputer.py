@@ -39,7 +39,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     Parameters
     ----------
     method : str or method object
-        The method that completes the table: ``"nort"``, ``"softimpute"``, ``"tucker_als"`` or ``"cp"``.
+        The method that completes the table: ``"nort"``, ``"grow"``, ``"softimpute"``, ``"tucker_als"`` or ``"cp"``.
     penalty : {"auto", "nuclear", "lsp", "capped_l1", "tnn", "scad", "mcp"}, penalty object or None
         The penalty on singular values, for a method that has one. ``"auto"`` is ``"nuclear"``, or ``"lsp"`` if that is
         clearly better on held-out entries, as it is for tables that are nearly of low rank. A method without a penalty

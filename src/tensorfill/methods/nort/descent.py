@@ -19,7 +19,7 @@ from ...algebra.component import Component
 from ...algebra.svd import subspace_svd
 from ...models import Model
 from ...penalties import cut, weight_for_cut
-from ..base import Callback, Result
+from ..base import Callback, Progress, Result, Solver
 from ..problem import Problem
 
 if TYPE_CHECKING:
@@ -40,6 +40,57 @@ SPARE_RANK = 5
 PATH_TOLERANCE = 3e-4
 PATH_ITERATIONS = 50
 """How far each point of a path is solved; the best is then solved to the end."""
+
+
+class RankGuard:
+    """A solver that refuses to go on when ranks run away.
+
+    A nonconvex penalty leaves large singular values nearly as they are. If its threshold is below the singular values
+    of noise, it keeps all of them: ranks double from step to step, up to the full rank, and the answer repeats the
+    noise. On sparse data this takes minutes. Ranks have run away if each is more than half the full one and a Tucker
+    model of these ranks has more unknowns than there are entries.
+
+    Parameters
+    ----------
+    solver
+        The solver, which has no rank limits.
+    settings, problem
+        The method and the problem that it solves.
+    """
+
+    def __init__(self, solver: Solver, settings: Nort, problem: Problem) -> None:
+        self._solver, self._problem = solver, problem
+        self._regulariser = settings.regulariser(problem)
+
+    def progress(self) -> Progress:
+        """Return the current state."""
+        return self._solver.progress()
+
+    def model(self) -> Model:
+        """Return the answer so far."""
+        return self._solver.model()
+
+    def step(self) -> None:
+        """Make one iteration, and raise a ValueError if ranks have run away."""
+        self._solver.step()
+        ranks, limits = self.progress().ranks, self._regulariser.max_ranks
+        if any(2 * rank <= limit for rank, limit in zip(ranks, limits, strict=True)):
+            return
+        observations, modes = self._problem.observations, self._regulariser.modes
+        others = math.prod(size for mode, size in enumerate(observations.shape) if mode not in modes)
+        factors = sum(observations.shape[mode] * rank for mode, rank in zip(modes, ranks, strict=True))
+        if others * math.prod(ranks) + factors > len(observations):
+            raise ValueError(self._refusal(ranks))
+
+    def _refusal(self, ranks: tuple[int, ...]) -> str:
+        found = self._regulariser
+        penalty, largest = found.penalties[0], float(np.linalg.norm(self._problem.observations.values))
+        threshold = cut(penalty, found.total / found.tau, largest=largest)
+        return (
+            f"lam={found.lam[0]:.6g} with penalty {penalty!r} keeps singular values above {threshold:.4g}, which those "
+            f"of noise exceed in this data, so that ranks rose to {ranks}; raise lam, give max_rank, or leave "
+            "lam='auto'."
+        )
 
 
 def room_for(limits: Sequence[int], ranks: Sequence[int]) -> tuple[int, ...]:
@@ -93,6 +144,7 @@ def _stages(settings: Nort, problem: Problem, rng: np.random.Generator) -> Itera
             theta="auto",
             max_iter=min(settings.max_iter, PATH_ITERATIONS),
             tol=max(settings.tol, PATH_TOLERANCE),
+            polish=False,
         )
         now *= RATIO
 

@@ -13,15 +13,17 @@ from ..._support.checks import choice, is_auto, mode_number, real_number, whole_
 from ..._support.clock import Clock
 from ...algebra.storage import Storage
 from ...algebra.unfolding import columns
+from ...losses import Square
 from ...models import FoldedLowRank, Model
-from ...penalties import Penalty, make_penalty
+from ...penalties import Nuclear, Penalty, make_penalty
 from ...penalties.family import SCALED_BY_CUT
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
 from ..search import Search
-from .descent import approached
+from .descent import RankGuard, approached
 from .memory import check_factors_fit, dense_is_faster
 from .momentum import make_momentum
+from .polishing import Polish, PolishingSolver
 from .proximal_average import ProximalAverage
 from .search import NortSearch
 from .solver import NortSolver
@@ -64,6 +66,12 @@ class Nort(Method):
         Whether `tensorfill.complete` reaches a given lambda through larger ones, if it has no answer to start from.
         ``"auto"`` does so unless `max_rank` is given: a rank limit keeps ranks small as well, and is kinder to weak
         directions.
+    polish
+        Whether alternating least squares on the ranks found so far takes large steps between those of NORT (see
+        `tensorfill.methods.nort.polishing`). Such a step is kept only if the objective falls, so the answer is a
+        critical point of the same objective, reached sooner. ``"auto"`` does so for large sparse data with the square
+        loss and without graphs, unless the penalty is the nuclear norm, which shrinks what least squares does not. A
+        search for lambda does so only if this is ``True``.
     svd
         ``"exact"`` decomposes every unfolding in full, which needs dense storage; ``"subspace"`` follows the
         leading singular vectors from one iteration to the next; ``"auto"`` does that too, until a full decomposition by
@@ -86,6 +94,7 @@ class Nort(Method):
     tau: float | None = None
     momentum: bool | str = True
     descend: bool | str = "auto"
+    polish: bool | str = "auto"
     svd: str = "auto"
     storage: str = "auto"
 
@@ -96,6 +105,8 @@ class Nort(Method):
         make_momentum(self.momentum)
         if not isinstance(self.descend, bool):
             choice(self.descend, "descend, unless True or False,", ["auto"])
+        if not isinstance(self.polish, bool):
+            choice(self.polish, "polish, unless True or False,", ["auto"])
         choice(self.svd, "svd", ["auto", "exact", "subspace"])
         choice(self.storage, "storage", ["auto", "sparse", "dense"])
 
@@ -107,6 +118,14 @@ class Nort(Method):
     def search(self) -> Search | None:
         """Return NORT's own search: cuts, modes, q."""
         return NortSearch(self) if self.open_settings else None
+
+    def check(self, problem: Problem) -> None:
+        """Refuse to polish by least squares if the problem is not one of least squares."""
+        if self.polish is True and not _is_least_squares(problem):
+            raise ValueError(
+                "polish=True needs loss 'square' without graphs, but the loss is "
+                f"{problem.loss!r}{'' if problem.roughness is None else ' with graphs'}; leave polish='auto'."
+            )
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a sum of folded low-rank matrices of the shape of the data."""
@@ -122,7 +141,19 @@ class Nort(Method):
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zero."""
-        return self.solver(problem, start, rng)
+        regulariser = self.regulariser(problem)
+        convex = all(isinstance(penalty, Nuclear) for penalty in regulariser.penalties)
+        # In data that is small or mostly observed, a step of NORT costs little and gains much, and ranks may be high.
+        is_large = not dense_is_faster(problem.observations) and not convex
+        solver: Solver
+        if self.polish is True or (self.polish == "auto" and is_large and _is_least_squares(problem)):
+            polish = Polish(problem.observations, rng)
+            solver = PolishingSolver(self.solver(problem, start, rng), lambda at: self.solver(problem, at, rng), polish)
+        else:
+            solver = self.solver(problem, start, rng)
+        # From zero, the first steps of a small lambda may pass through high ranks that later ones leave again.
+        guarded = is_large and self.max_rank is None and start is not None
+        return RankGuard(solver, self, problem) if guarded else solver
 
     def solver(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> NortSolver:
         """Return Algorithm 2 at `start`, or at zero."""
@@ -174,6 +205,11 @@ class Nort(Method):
             raise ValueError("svd='exact' needs dense storage; give storage='dense' too, or leave svd='auto'.")
         check_factors_fit(problem.observations, modes)
         return problem.sparse_storage(modes)
+
+
+def _is_least_squares(problem: Problem) -> bool:
+    """Return whether the smooth part of the objective is a sum of squares over the observed entries."""
+    return isinstance(problem.loss, Square) and problem.roughness is None
 
 
 def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> Penalty:

@@ -15,10 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ...models import CPModel, FoldedLowRank, Model, Tucker
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
+from ..problem import Problem
 from ..search import PathPoint, Trial, Trials
-from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, largest_cut, room_for
+from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
 
 if TYPE_CHECKING:
     from .method import Nort
@@ -40,6 +42,9 @@ WEAKER = 0.3
 
 LEAST_WEIGHT = 0.02
 """A mode with less than this share of the total weight is left out."""
+
+MOST_IN_CORE = 2**20
+"""Numbers in the core of an answer of another method that a trial starts from."""
 
 SETTLING_ITERATIONS = 20
 """Iterations after which a weak direction among noise shows whether it grows."""
@@ -97,6 +102,8 @@ class NortSearch:
         The method; its lambda and penalty are replaced.
     """
 
+    conclusive = False
+
     def __init__(self, settings: Nort) -> None:
         self._settings = settings
         if isinstance(settings.penalty, list | tuple):
@@ -124,6 +131,7 @@ class NortSearch:
                 self._again(lead, q)
                 if trials.leader is before:
                     break
+        self._start_from_what_was_found()
         self._refine()
         self._stiffen()
 
@@ -161,7 +169,7 @@ class NortSearch:
     def _try(
         self,
         candidate: Candidate,
-        start: Trial | None,
+        start: Trial | Sequence[Model] | None,
         room: Sequence[int] | None = None,
         *,
         tol: float = PATH_TOLERANCE,
@@ -169,7 +177,7 @@ class NortSearch:
     ) -> Trial:
         """Solve with a candidate and score it."""
         trial = self._trials.run(
-            self._method(candidate, room or self._room(start)),
+            self._method(candidate, room or self._room(start if isinstance(start, Trial) else None)),
             start,
             tried={"cut": candidate.cut, "q": candidate.q},
             candidate=candidate,
@@ -193,6 +201,8 @@ class NortSearch:
             max_rank=tuple(room[place] for place in kept),
             penalty=penalty,
             theta="auto",
+            # Trials are short, and the path keeps them near their answers.
+            polish=self._settings.polish is True and candidate.mu == 0,
         )
 
     def _room(self, start: Trial | None) -> tuple[int, ...]:
@@ -312,6 +322,29 @@ class NortSearch:
                     break
         return trials.leader is not first
 
+    def _start_from_what_was_found(self) -> None:
+        """Try the answer of another method as a start, with a cut just above the noise that it leaves.
+
+        Where unfoldings are wide and sparse, a path from zero does not find what a model of few unknowns does.
+        """
+        trials = self._trials
+        models = [_in_tucker_form(model) for model in trials.found or ()]
+        starts = [model for model in models if model is not None and model.core.size]
+        if len(starts) < len(trials.problems):
+            return
+        best = trials.leader.candidate
+        equal = Candidate(best.cut, best.q, (1 / len(self.modes),) * len(self.modes), best.mu)
+        noise = max(
+            largest_cut(self._base, _residual_problem(problem, model), trials.rng)
+            for problem, model in zip(trials.problems, starts, strict=True)
+        )
+        ranks = [max(start.ranks[mode] for start in starts) for mode in self.modes]
+        self._try(
+            replace(equal, cut=max(noise, best.cut * SMALLEST_CUT) / math.sqrt(RATIO)),
+            [FoldedLowRank.from_tucker(start, self.modes, equal.weights) for start in starts],
+            room_for(self._limits, ranks),
+        )
+
     def _refine(self) -> None:
         """Try the cuts half a step above and below the best."""
         best = self._trials.leader
@@ -325,6 +358,19 @@ class NortSearch:
             self._try(replace(before.candidate, mu=mu), before)
             if self._trials.leader is before:
                 break
+
+
+def _in_tucker_form(model: Model) -> Tucker | None:
+    """Return a model in Tucker form with orthonormal factors, if it has such a form with a small core."""
+    if isinstance(model, CPModel):
+        return model.in_tucker_form() if len(model.weights) ** model.ndim <= MOST_IN_CORE else None
+    return model.orthonormal() if isinstance(model, Tucker) else None
+
+
+def _residual_problem(problem: Problem, model: Model) -> Problem:
+    """Return the problem of what a model leaves of the entries."""
+    entries = problem.observations
+    return Problem(entries.with_values(entries.values - model.predict(entries.coords)), problem.loss)
 
 
 def _hopeless(last: Trial, best: Trial | None, since: int) -> bool:

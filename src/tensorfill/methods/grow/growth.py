@@ -1,0 +1,143 @@
+"""The steps by which a Tucker model grows on one set of entries.
+
+Each step returns a new model; the search decides on held-out entries whether to keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..._support.types import Floats
+from ...algebra.sparse_unfoldings import SparseUnfoldings
+from ...models import CPModel, Model, Tucker
+from ...observations import Observations
+from ..tucker_least_squares import LeastSquares
+from .terms import clip, terms_of
+
+SMALLEST_MODE = 8
+"""Modes with fewer indices keep all their directions."""
+
+MOST_DIRECTIONS = 20
+"""Directions that a mode may gain at a time."""
+
+CLIPPED_AT = 1.0
+"""Residuals are clipped at this multiple of their root mean square before directions are looked for."""
+
+MOST_IN_BLOCK = 2_000
+"""Numbers in a block of the core, one for each combination of directions; data that needs more is not of low rank."""
+
+SWEEPS = 2
+"""Sweeps of least squares after a model has grown."""
+
+
+class Growth:
+    """The steps on one set of entries.
+
+    Parameters
+    ----------
+    observations
+        The entries to fit.
+    rng
+        Draws signs anew, to see which directions noise has.
+    """
+
+    def __init__(self, observations: Observations, rng: np.random.Generator) -> None:
+        self.observations, self._rng = observations, rng
+        self.free = free_modes(observations.shape)
+
+    @cached_property
+    def _unfoldings(self) -> SparseUnfoldings:
+        return SparseUnfoldings(self.observations.coords, self.observations.shape, self.free)
+
+    def zero(self) -> Tucker:
+        """Return the model without any direction in the modes that may grow."""
+        shape, dtype = self.observations.shape, self.observations.dtype
+        factors = [
+            np.zeros((size, 0), dtype) if mode in self.free else np.eye(size, dtype=dtype)
+            for mode, size in enumerate(shape)
+        ]
+        return Tucker(shape, np.zeros([factor.shape[1] for factor in factors], dtype), factors)
+
+    def residuals(self, model: Model) -> Floats:
+        """Return what a model leaves of the entries."""
+        left: Floats = self.observations.values - model.predict(self.observations.coords)
+        return left
+
+    def directions(self, model: Model, margin: float = 1.0) -> dict[int, Floats]:
+        """Return the directions of the residuals in each mode that stand above the noise, strongest first.
+
+        `margin` is how much higher than the noise they must stand.
+        """
+        residuals = clip(self.residuals(model), CLIPPED_AT)
+        # A model without any direction needs one in every mode to begin with.
+        least = int(isinstance(model, Tucker) and model.core.size == 0)
+        found = {}
+        for mode in self.free:
+            strength, vectors = self._unfoldings.leading(mode, residuals, MOST_DIRECTIONS, self._rng)
+            above = int(np.sum(strength > margin * self._unfoldings.edge(mode, residuals, self._rng)))
+            found[mode] = vectors[:, : max(above, least)]
+        return found
+
+    def terms(self, model: Model) -> list[CPModel]:
+        """Return rank-one terms of the residuals, the best first."""
+        return terms_of(self.observations, self.residuals(model), self._unfoldings, self._rng)
+
+    def directions_of(self, term: CPModel) -> dict[int, Floats]:
+        """Return the directions of a term in the modes that may grow."""
+        return {mode: term.factors[mode] for mode in self.free}
+
+    def appended(self, model: Tucker, directions: Mapping[int, Floats]) -> Tucker:
+        """Return the model with more directions, and the core that fits best."""
+        return self.with_core_fitted(model.with_directions(directions))
+
+    def cut(self, model: Tucker, mode: int) -> Tucker:
+        """Return the model without its weakest direction in a mode, and the core that fits best."""
+        strongest = {each: model.ranks[each] - (each == mode) for each in self.free}
+        return self.with_core_fitted(model.truncated(strongest))
+
+    def with_core_fitted(self, model: Tucker) -> Tucker:
+        """Return the model with the core that fits best."""
+        squares = LeastSquares(self.observations, model, self.free, shrink=True)
+        squares.fit_core()
+        return squares.model()
+
+    def swept(self, model: Tucker, sweeps: int = SWEEPS) -> Tucker:
+        """Return the model after sweeps of least squares."""
+        squares = LeastSquares(self.observations, model, self.free, shrink=True)
+        for _ in range(sweeps):
+            squares.sweep()
+        return squares.model()
+
+    def grown(self, ranks: Mapping[int, int]) -> Tucker:
+        """Return a model with these ranks: directions above the noise while there are any, then single terms."""
+        model = self.zero()
+        if not all(ranks.values()):
+            # Without any direction in one mode, there is no tensor but zero.
+            return model
+        while any(model.ranks[mode] < rank for mode, rank in ranks.items()):
+            room = {mode: rank - model.ranks[mode] for mode, rank in ranks.items()}
+            found = self.directions(model)
+            if not any(room[mode] and found[mode].shape[1] for mode in ranks):
+                terms = self.terms(model)
+                if not terms:
+                    break
+                found = self.directions_of(terms[0])
+            chosen = {mode: columns[:, : room[mode]] for mode, columns in found.items()}
+            larger = self.appended(model, chosen)
+            if larger.ranks == model.ranks:
+                break
+            model = self.swept(larger)
+        return model
+
+
+def free_modes(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the modes whose directions are found: those with enough indices, and always the two largest.
+
+    >>> free_modes((300, 300, 3)), free_modes((5, 4, 3)), free_modes((30, 4))
+    ((0, 1), (0, 1), (0, 1))
+    """
+    largest = sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2]
+    return tuple(mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE or mode in largest)

@@ -1,0 +1,162 @@
+"""The settings of the growing method.
+
+    minimise  sum over observed p of (X_p - O_p)^2
+
+over tensors X in Tucker form, or over sums of outer products, by alternating least squares with a ridge that the noise
+sets. There is no lambda: held-out entries choose the ranks, from zero upwards. Where a tensor is of low rank, this ends
+at the error of least squares that starts from the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..._support.checks import choice, is_auto, whole_number
+from ...losses import Square
+from ...models import CPModel, Model, Tucker
+from ...observations import Observations
+from ..base import Method, Progress
+from ..cp_least_squares import CPLeastSquares
+from ..problem import Problem
+from ..search import Search
+from ..tucker_least_squares import LeastSquares
+from .cp_form import cp_form
+from .growth import Growth, free_modes
+from .search import GrowSearch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grow(Method):
+    """A model that grows by least squares, for the square loss.
+
+    It suits tensors of low rank. Directions of the residuals that stand above the noise are appended mode by mode, then
+    single terms that no mode shows by itself, as long as held-out entries gain.
+
+    Parameters
+    ----------
+    rank
+        The rank of every mode (at most its size), one for each mode, or ``"auto"`` to choose it on held-out entries.
+        Modes with fewer than eight indices keep all of them in Tucker form. For a sum of outer products, the number
+        of terms. An answer to start from brings its own ranks, and keeps them.
+    form
+        ``"tucker"``; ``"cp"`` for a sum of outer products, which has fewer unknowns; or ``"auto"`` for the simplest
+        that held-out entries find no worse.
+    max_iter, tol, blas_threads
+        As in `Method`; an iteration is a sweep over all factors and the core.
+
+    Examples
+    --------
+    >>> from tensorfill.datasets import synthetic
+    >>> data = synthetic((30, 30, 30), rank=2, noise=0, rng=0)
+    >>> model = Grow(rank=2, form="cp").solve(Problem(data.observations, Square()), rng=0).model
+    >>> bool(abs(model.predict(data.test.coords) - data.test.values).max() < 1e-3)
+    True
+    """
+
+    name: ClassVar[str] = "grow"
+    # Fewer held-out entries than a tenth of these do not show what is noise, and all methods are fast.
+    fewest_entries: ClassVar[int] = 500
+
+    max_iter: int = 50
+    tol: float = 1e-6
+    rank: int | Sequence[int] | str = "auto"
+    form: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice(self.form, "form", ["auto", "tucker", "cp"])
+        if is_auto(self.rank, "rank"):
+            return
+        for rank in self.rank if isinstance(self.rank, Sequence) else [self.rank]:
+            whole_number(rank, "rank", at_least=0)
+        if isinstance(self.rank, Sequence) and self.form == "cp":
+            raise ValueError(f"rank must be one number, the terms, for form 'cp', but {self.rank!r} was given.")
+
+    @property
+    def open_settings(self) -> tuple[str, ...]:
+        """The rank and the form."""
+        return tuple(name for name in ("rank", "form") if getattr(self, name) == "auto")
+
+    def search(self) -> Search | None:
+        """Return the search that grows the model."""
+        return GrowSearch(self) if self.open_settings else None
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a loss that is not the square loss, and ranks of another order."""
+        if not isinstance(problem.loss, Square):
+            raise ValueError(f"method '{self.name}' takes loss 'square' only, but the loss is {problem.loss!r}.")
+        if isinstance(self.rank, Sequence) and not isinstance(self.rank, str):
+            order = problem.observations.ndim
+            if len(self.rank) != order:
+                raise ValueError(f"rank must be one number or one for each of the {order} modes, not {self.rank!r}.")
+
+    def can_start_from(self, model: Model, problem: Problem) -> bool:
+        """Return whether `model` has the form and the shape, and all indices of the modes that do not grow."""
+        shape = problem.observations.shape
+        if model.shape != shape or not isinstance(model, CPModel if self.form == "cp" else Tucker):
+            return False
+        free = free_modes(shape)
+        return isinstance(model, CPModel) or all(
+            mode in free or np.array_equal(model.factors[mode], np.eye(size)) for mode, size in enumerate(shape)
+        )
+
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> GrowSolver:
+        """Return a solver that stands at `start`, or at a model that grew to the ranks."""
+        observations = problem.observations
+        if start is None:
+            start = self._grown(observations, rng)
+        elif not self.can_start_from(start, problem):
+            raise ValueError(f"start must be an answer of method '{self.name}' in the same form, but it is {start!r}.")
+        return GrowSolver(observations, start)
+
+    def _grown(self, observations: Observations, rng: np.random.Generator) -> Model:
+        """Return a model that grew to the ranks without held-out entries."""
+        given = self.rank if isinstance(self.rank, Sequence) else [self.rank] * observations.ndim
+        growth = Growth(observations, rng)
+        model = growth.grown({mode: min(int(given[mode]), observations.shape[mode]) for mode in growth.free})
+        return cp_form(model, int(given[0]), rng) if self.form == "cp" else model
+
+
+class GrowSolver:
+    """Alternating least squares with a ridge that the noise sets, at work on one set of entries.
+
+    Parameters
+    ----------
+    observations
+        The entries to fit.
+    start
+        A Tucker or a CP model.
+    """
+
+    def __init__(self, observations: Observations, start: Model) -> None:
+        self._squares: CPLeastSquares | LeastSquares
+        if isinstance(start, CPModel):
+            self._squares = CPLeastSquares(observations, start)
+        elif isinstance(start, Tucker):
+            self._squares = LeastSquares(observations, start, free_modes(start.shape), shrink=True)
+        else:
+            raise TypeError(f"start must be a Tucker or a CP model, but it is {start!r}.")
+        self._stand()
+
+    def step(self) -> None:
+        """Make one sweep."""
+        self._squares.sweep()
+        self._stand()
+
+    def _stand(self) -> None:
+        # An interruption in the middle of a sweep leaves this model as it is. The ridge follows the noise, so there is
+        # no one function that falls at every step.
+        self._model = self._squares.model()
+        self._progress = Progress(0.5 * self._squares.sum_of_squares, float("nan"), self._model.ranks)
+
+    def progress(self) -> Progress:
+        """Return the current state."""
+        return self._progress
+
+    def model(self) -> Tucker | CPModel:
+        """Return the answer so far."""
+        return self._model

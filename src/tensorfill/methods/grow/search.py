@@ -1,0 +1,347 @@
+"""How the ranks and the form of a growing model are chosen.
+
+    grow      append the directions of the residuals that stand above the noise, while held-out entries gain
+    trim      drop the weakest direction of a mode while held-out entries do not miss it
+    form      take a sum of outer products instead, if held-out entries find it no worse
+    terms     append single terms that no mode shows by itself, while held-out entries gain
+    settle    sweep to the end
+
+Two answers, a rich one and a simple one, are compared by a regression. With t the difference of their predictions at
+the held-out entries and e the residuals of the simple one, e = slope * t + noise. The rich one has something that is
+there if the slope is clearly above zero, and does more good than harm if it is above one half.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..._support.types import Floats
+from ...models import CPModel, Model, Tucker
+from ..search import Trial, Trials
+from ..tucker_least_squares import MOST_DIRECT
+from .cp_form import cp_form
+from .growth import MOST_IN_BLOCK, SWEEPS, Growth
+
+if TYPE_CHECKING:
+    from .method import Grow
+
+BEYOND_DOUBT = 3.0
+LIKELY = 2.0
+"""How many standard errors the slope must be above zero: for a single term, and for directions above the noise."""
+
+BEYOND_REPAIR = 15.0
+"""A direction that is missed by this many standard errors is not made up for by a sweep."""
+
+MOST_STAGES = 30
+"""How often a model may grow by directions."""
+
+UNEQUAL = 1.5
+"""Ranks whose ratio is above this are trimmed before the model grows further."""
+
+TERMS_TRIED = 2
+"""How many of the best terms are tried before no more are looked for."""
+
+MOST_SWEEPS = 8
+SWEEP_TOLERANCE = 1e-2
+"""A model that has grown is swept at most this often, or until the sum of squares falls by less than this share."""
+
+CP_SWEEPS = 20
+CP_TOLERANCE = 1e-5
+"""The same for a CP model, whose sweeps cost less."""
+
+TERM_SWEEPS = 4
+"""Sweeps of a CP model with one more term, which least squares has fitted by itself already."""
+
+LAST_SWEEPS = 20
+"""Sweeps of the last model."""
+
+MOST_FORMS = 8
+"""The number of CP models that are tried."""
+
+FEW_UNKNOWNS, MOST_UNKNOWNS = 0.1, 0.7
+"""With more unknowns an entry than the first, residuals are too small to show what is left in them; a model does not
+grow beyond the second."""
+
+EXACT = 1e-5
+"""A held-out error below this share of the data leaves nothing to find."""
+
+KEPT = 0.75
+"""The share of the directions that is kept when a model is cut back."""
+
+
+CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
+"""The largest eigenvalue of noise alone is rarely the first many times that of other noise, and never the second."""
+
+
+class Slope(NamedTuple):
+    """The slope of the residuals of a simple answer on what a rich one adds, and its standard errors above zero."""
+
+    value: float
+    certainty: float
+
+
+class GrowSearch:
+    """The search of the growing method.
+
+    Parameters
+    ----------
+    settings
+        The method with its open settings.
+    """
+
+    def __init__(self, settings: Grow) -> None:
+        self._settings = settings
+        self._conclusive = False
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the residuals show nothing above the noise, so that no other low-rank method can find more."""
+        return self._conclusive
+
+    def run(self, trials: Trials) -> None:
+        """Grow a Tucker model, and then look for its simplest form."""
+        self._trials = trials
+        self._growths = [Growth(problem.observations, trials.rng) for problem in trials.problems]
+        if self._settings.rank == "auto":
+            self._grow_from_zero()
+        else:
+            self._keep(trials.run(replace(self._settings, form="tucker"), None, tried={}))
+            self._choose_form()
+        # Trials keep what has the lower error, even if that was turned down here.
+        trials.prefer(self._kept)
+
+    def final(self, trials: Trials, entries: int) -> Grow:
+        """Return the method with the ranks and the form of the best trial."""
+        method: Grow = trials.leader.method  # type: ignore[assignment]
+        return method
+
+    def _grow_from_zero(self) -> None:
+        """Grow by directions, and then by terms in the form that held-out entries prefer."""
+        self._keep(self._tried([growth.zero() for growth in self._growths]))
+        self._append_directions()
+        if self._is_left(FAR_ABOVE):
+            # The spectrum falls slowly. Least squares cannot have what is left, and single directions hardly matter.
+            self._cut_back()
+            if self._settings.form == "cp":
+                self._choose_form()
+            self._settle()
+            return
+        self._trim()
+        if self._settings.form != "tucker":
+            self._choose_form()
+        if self._append_terms() and not self._is_cp:
+            self._trim()
+            if self._settings.form != "tucker":
+                self._choose_form()
+        self._settle()
+        self._conclusive = self._is_exact or (
+            not self._empty and self._few_unknowns and not self._is_left(CLEARLY_ABOVE)
+        )
+
+    # One trial
+
+    def _tried(self, models: Sequence[Model], sweeps: int = MOST_SWEEPS, tol: float = SWEEP_TOLERANCE) -> Trial:
+        """Return the trial of sweeps from these models."""
+        ranks = models[0].ranks
+        if isinstance(models[0], CPModel):
+            method = replace(self._settings, rank=ranks[0], form="cp")
+        else:
+            method = replace(self._settings, rank=ranks, form="tucker")
+            if math.prod(ranks[mode] for mode in self._free) > MOST_DIRECT:
+                sweeps = min(sweeps, SWEEPS)
+        return self._trials.run(method, models, tried={"rank": max(ranks)}, max_iter=sweeps, tol=tol)
+
+    def _keep(self, trial: Trial) -> None:
+        self._kept = trial
+        self._trials.prefer(trial)
+
+    @property
+    def _is_cp(self) -> bool:
+        return isinstance(self._kept.models[0], CPModel)
+
+    @property
+    def _models(self) -> list[Tucker]:
+        """The model in Tucker form on each split."""
+        return [model for model in self._kept.models if isinstance(model, Tucker)]
+
+    @property
+    def _ranks(self) -> tuple[int, ...]:
+        return self._models[0].ranks
+
+    @property
+    def _free(self) -> tuple[int, ...]:
+        return self._growths[0].free
+
+    @property
+    def _empty(self) -> bool:
+        return not self._is_cp and self._models[0].core.size == 0
+
+    def _slope(self, rich: Sequence[Model], simple: Sequence[Model]) -> Slope:
+        """Return how much of what a rich answer adds is there."""
+        below = self._trials.predictions(simple)
+        difference, left = self._trials.predictions(rich) - below, self._trials.held_out_values - below
+        return slope_of(difference, left)
+
+    def _is_worth_it(self, rich: Sequence[Model], simple: Sequence[Model], certainty: float) -> bool:
+        slope = self._slope(rich, simple)
+        return slope.certainty >= certainty and slope.value > 0.5
+
+    # The stages
+
+    def _append_directions(self) -> None:
+        """Append the directions above the noise, of all modes at once, while held-out entries gain."""
+        for _ in range(MOST_STAGES):
+            found = [growth.directions(model) for growth, model in zip(self._growths, self._models, strict=True)]
+            counts = {mode: columns.shape[1] for mode, columns in found[0].items()}
+            while not self._has_room_for(counts):
+                if max(counts.values()) <= 1:
+                    return
+                counts = {mode: max(1, count // 2) for mode, count in counts.items()}
+            if not any(counts.values()):
+                return
+            chosen = [{mode: each[mode][:, :count] for mode, count in counts.items()} for each in found]
+            if not self._grown_by(chosen, LIKELY):
+                return
+            free = [self._ranks[mode] for mode in self._free]
+            if max(free) > UNEQUAL * min(free):
+                self._trim()
+
+    def _has_room_for(self, more: Mapping[int, int]) -> bool:
+        """Return whether the entries and the memory allow this many more directions."""
+        shape, ranks = self._models[0].shape, self._ranks
+        grown = [rank + more.get(mode, 0) for mode, rank in enumerate(ranks)]
+        block = math.prod(grown[mode] for mode in self._free)
+        unknowns = math.prod(grown) + sum(shape[mode] * grown[mode] for mode in self._free)
+        return block <= MOST_IN_BLOCK and unknowns <= MOST_UNKNOWNS * len(self._growths[0].observations)
+
+    def _grown_by(self, directions: Sequence[Mapping[int, Floats]], certainty: float) -> bool:
+        """Append directions, and keep that if held-out entries gain; return whether they did."""
+        steps = zip(self._growths, self._models, directions, strict=True)
+        trial = self._tried([growth.appended(model, more) for growth, model, more in steps])
+        return self._kept_if_worth_it(trial, certainty)
+
+    def _kept_if_worth_it(self, trial: Trial, certainty: float) -> bool:
+        if not self._is_worth_it(trial.models, self._kept.models, certainty):
+            return False
+        self._keep(trial)
+        return True
+
+    def _append_terms(self) -> bool:
+        """Append single terms while held-out entries gain; return whether they did."""
+        grown = False
+        while True:
+            steps = zip(self._growths, self._kept.models, strict=True)
+            terms = [growth.terms(model)[:TERMS_TRIED] for growth, model in steps]
+            # The best of each split go together; there may be fewer in one than in another.
+            if not any(self._grown_by_terms(each) for each in zip(*terms, strict=False)):
+                break
+            grown = True
+        return grown
+
+    def _grown_by_terms(self, terms: Sequence[CPModel]) -> bool:
+        """Append a term on each split, and keep that if held-out entries gain; return whether they did."""
+        if self._is_cp or (self._empty and self._settings.form != "tucker"):
+            pairs = zip(self._kept.models, terms, strict=True)
+            models = [model.plus(term) if isinstance(model, CPModel) else term for model, term in pairs]
+            return self._kept_if_worth_it(self._tried(models, TERM_SWEEPS, CP_TOLERANCE), BEYOND_DOUBT)
+        directions = [growth.directions_of(term) for growth, term in zip(self._growths, terms, strict=True)]
+        return self._has_room_for(dict.fromkeys(self._free, 1)) and self._grown_by(directions, BEYOND_DOUBT)
+
+    def _trim(self) -> None:
+        """Drop the weakest direction of each mode in turn while held-out entries do not miss it."""
+        before = None
+        while not self._empty and self._kept is not before:
+            before = self._kept
+            for mode in self._free:
+                self._trim_mode(mode)
+
+    def _trim_mode(self, mode: int) -> None:
+        """Drop the weakest direction of a mode, if held-out entries do not miss it."""
+        if self._ranks[mode] <= 1:
+            return
+        smaller = [growth.cut(model, mode) for growth, model in zip(self._growths, self._models, strict=True)]
+        if self._slope(self._models, smaller).certainty > BEYOND_REPAIR:
+            return
+        trial = self._tried(smaller, sweeps=1)
+        if self._slope(self._models, trial.models).certainty < BEYOND_DOUBT:
+            self._keep(trial)
+
+    def _cut_back(self) -> None:
+        """Drop the weakest quarter of the directions of each mode in turn while held-out entries gain."""
+        before = None
+        while self._kept is not before:
+            before = self._kept
+            for mode in self._free:
+                self._cut_mode_back(mode)
+
+    def _cut_mode_back(self, mode: int) -> None:
+        """Drop the weakest quarter of the directions of a mode, if held-out entries gain."""
+        ranks = {each: self._ranks[each] for each in self._free} | {mode: math.floor(KEPT * self._ranks[mode])}
+        if ranks[mode] < 1:
+            return
+        steps = zip(self._growths, self._models, strict=True)
+        trial = self._tried([growth.with_core_fitted(model.truncated(ranks)) for growth, model in steps])
+        if trial.losses.mean() < self._kept.losses.mean():
+            self._keep(trial)
+
+    def _settle(self) -> None:
+        """Sweep to the end, unless held-out entries lose by it."""
+        if self._empty:
+            return
+        trial = self._tried(self._kept.models, LAST_SWEEPS, self._settings.tol)
+        if trial.losses.mean() <= self._kept.losses.mean():
+            self._keep(trial)
+
+    def _choose_form(self) -> None:
+        """Take the CP model with the fewest terms that no richer model clearly beats; else Tucker form stays."""
+        if self._empty:
+            return
+        tried = []
+        for terms in self._numbers_of_terms():
+            starts = [cp_form(model, terms, self._trials.rng) for model in self._models]
+            tried.append(self._tried(starts, CP_SWEEPS, CP_TOLERANCE))
+        others = [] if self._settings.form == "cp" else [self._kept]
+        for number, trial in enumerate(tried):
+            richer = [*tried[number + 1 :], *others]
+            if not any(self._is_worth_it(each.models, trial.models, BEYOND_DOUBT) for each in richer):
+                self._keep(trial)
+                return
+
+    def _numbers_of_terms(self) -> Sequence[int]:
+        """Return how many terms a CP model of the same tensor may have."""
+        if isinstance(self._settings.rank, int):
+            return [self._settings.rank]
+        ranks = [self._ranks[mode] for mode in self._free]
+        return range(max(1, min(ranks)), max(ranks) + 1)[:MOST_FORMS]
+
+    def _is_left(self, margin: float) -> bool:
+        """Return whether a mode of the residuals has a direction that is so much above the noise."""
+        found = self._growths[0].directions(self._kept.models[0], margin)
+        return not self._empty and any(columns.shape[1] for columns in found.values())
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether nothing but rounding is left."""
+        size = float(np.sqrt(np.mean(self._trials.held_out_values**2)))
+        return self._kept.point.held_out < EXACT * size
+
+    @property
+    def _few_unknowns(self) -> bool:
+        """Whether residuals are large enough to show what is left in them."""
+        unknowns = sum(array.size for array in self._kept.models[0].to_arrays().values())
+        return unknowns <= FEW_UNKNOWNS * len(self._growths[0].observations)
+
+
+def slope_of(difference: Floats, left: Floats) -> Slope:
+    """Return the slope of residuals on a difference, with a standard error that allows for unequal variances."""
+    square, product = float(difference @ difference), float(difference @ left)
+    if square == 0:
+        return Slope(0.0, 0.0)
+    slope = product / square
+    spread = math.sqrt(float(np.sum((difference * (left - slope * difference)) ** 2)))
+    return Slope(slope, product / max(spread, float(np.finfo(float).tiny)))

@@ -1,0 +1,147 @@
+"""Rank-one terms of residuals, also those that no single mode shows.
+
+A direction below the edge of every mode can still be a term together with directions of the other modes. So the
+leading eigenvectors of every mode, above the edge or not, are each contracted with the residuals. What is left is a
+tensor of one mode less, and its leading directions complete the start of a term. Least squares for all starts side by
+side, one pass over the entries for all of them, shows which of them explain most.
+
+Tensors with small modes get further starts; see `mixtures`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse
+
+from ..._support.types import Floats, Integers
+from ...algebra.sparse_unfoldings import SparseUnfoldings
+from ...models import CPModel
+from ...observations import Observations
+from ..cp_least_squares import sums_over_rows
+from .mixtures import MOST_CELLS, Mixtures
+
+STARTS = 8
+"""Eigenvectors of each mode that a term is started from."""
+
+FIRST_SWEEPS, LAST_SWEEPS = 4, 8
+"""Sweeps of least squares on all starts, and then on the best of them."""
+
+BEST = 6
+"""How many starts are followed to the end."""
+
+CLIPPED_AT = 2.5
+"""Residuals are clipped at this multiple of their root mean square before directions are looked for."""
+
+BEST_MIXTURES = 8
+"""How many mixtures of slices a term is started from."""
+
+ALIKE = 1e-3
+"""Terms whose gains differ by less than this share are one term."""
+
+POWER_STEPS = 10
+"""Steps of the power method for the leading pair of a matrix."""
+
+RIDGE = 1e-10
+
+
+def terms_of(
+    observations: Observations, residuals: Floats, unfoldings: SparseUnfoldings, rng: np.random.Generator
+) -> list[CPModel]:
+    """Return rank-one terms of the residuals, those that explain most first."""
+    if not residuals.any():
+        return []
+    clipped = clip(residuals, CLIPPED_AT)
+    starts = []
+    for mode in unfoldings.modes:
+        for vector in unfoldings.leading(mode, clipped, STARTS, rng)[1].T:
+            coords, values = unfoldings.contracted(mode, clipped, vector)
+            others = _leading_term(coords, values, np.delete(observations.shape, mode).tolist(), rng)
+            starts.append([*others[:mode], vector, *others[mode:]])
+    starts += _from_mixtures(observations, clipped, unfoldings.modes, rng)
+    factors = [np.stack(columns, axis=1) for columns in zip(*starts, strict=True)]
+    coords = np.array(observations.coords, dtype=np.int64, order="C")
+    values = residuals.astype(np.float64)
+    factors, _, gains = _fitted(coords, values, factors, FIRST_SWEEPS)
+    best = np.argsort(-gains)[:BEST]
+    factors, weights, gains = _fitted(coords, values, [factor[:, best] for factor in factors], LAST_SWEEPS)
+    found: list[int] = []
+    for term in np.argsort(-gains):
+        if all(abs(gains[term] - gains[other]) > ALIKE * abs(gains[term]) for other in found):
+            found.append(int(term))
+    return [CPModel(observations.shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in found]
+
+
+def _from_mixtures(
+    observations: Observations, values: Floats, large: Sequence[int], rng: np.random.Generator
+) -> list[list[Floats]]:
+    """Return starts of terms from mixtures of the slices along the small modes; none if there are no small modes."""
+    shape = observations.shape
+    small = [mode for mode in range(len(shape)) if mode not in large]
+    if not small or math.prod(shape[mode] for mode in small) > MOST_CELLS:
+        return []
+    mixtures = Mixtures(observations.coords, shape, large)
+    longest, starts = mixtures.longest, []
+    for mixture in mixtures.strongest(values, rng)[:BEST_MIXTURES]:
+        rest = np.delete(mixtures.sizes, longest).tolist()
+        contracted = mixtures.unfoldings.contracted(longest, mixture.mixed, mixture.direction)
+        others = _leading_term(*contracted, rest, rng)
+        columns = [*others[:longest], mixture.direction, *others[longest:]]
+        known = dict(zip([*large, *small], [*columns, *mixture.vectors], strict=True))
+        starts.append([known[mode] for mode in range(len(shape))])
+    return starts
+
+
+def clip(values: Floats, at: float) -> Floats:
+    """Return values clipped at a multiple of their root mean square, so that a few cannot decide by themselves."""
+    most = at * float(np.sqrt(np.mean(values * values)))
+    return np.clip(values, -most, most)
+
+
+def _leading_term(coords: Integers, values: Floats, shape: Sequence[int], rng: np.random.Generator) -> list[Floats]:
+    """Return one direction for each mode: the leading one of the largest mode, then those of what is left."""
+    if len(shape) == 1:
+        vector = np.bincount(coords[:, 0], weights=values, minlength=shape[0])
+        return [vector / max(float(np.linalg.norm(vector)), np.finfo(float).tiny)]
+    if len(shape) == 2:
+        matrix = scipy.sparse.csr_array((values, (coords[:, 0], coords[:, 1])), shape=tuple(shape))
+        right: Floats = rng.standard_normal(shape[1])
+        for _ in range(POWER_STEPS):
+            left = _unit(matrix @ right)
+            right = _unit(matrix.T @ left)
+        return [left, right]
+    mode = int(np.argmax(shape))
+    unfoldings = SparseUnfoldings(coords, shape, [mode])
+    direction = unfoldings.leading(mode, values, 1, rng)[1][:, 0]
+    others = _leading_term(*unfoldings.contracted(mode, values, direction), np.delete(shape, mode).tolist(), rng)
+    return [*others[:mode], direction, *others[mode:]]
+
+
+def _unit(vector: Floats) -> Floats:
+    unit: Floats = vector / max(float(np.linalg.norm(vector)), np.finfo(float).tiny)
+    return unit
+
+
+def _fitted(
+    coords: Integers, values: Floats, factors: list[Floats], sweeps: int
+) -> tuple[list[Floats], Floats, Floats]:
+    """Return every term after least squares by itself: columns of length one, weights, and gains.
+
+    The gain of a term is how much it lowers the sum of squares.
+    """
+    from ...algebra.compiled import cp as kernels
+
+    factors = [factor / np.maximum(np.linalg.norm(factor, axis=0), np.finfo(float).tiny) for factor in factors]
+    weights = gains = np.zeros(factors[0].shape[1])
+    for _ in range(sweeps):
+        for mode, factor in enumerate(factors):
+            squares, sums = sums_over_rows(
+                kernels.separate_normal_equations, coords, values, factors, mode, factor.shape[1:]
+            )
+            column = sums / (squares + RIDGE * squares.mean(axis=0) + np.finfo(float).tiny)
+            gains = np.sum((2 * sums - squares * column) * column, axis=0)
+            weights = np.linalg.norm(column, axis=0)
+            factors[mode] = column / np.maximum(weights, np.finfo(float).tiny)
+    return factors, weights, gains

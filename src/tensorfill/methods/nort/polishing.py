@@ -1,0 +1,194 @@
+"""NORT with a polish: alternating least squares takes large steps between those of NORT.
+
+NORT finds the leading singular vectors within a few iterations, and then spends most of its time on the last digits:
+with a share p of the entries observed, a step closes about that share of the gap. Alternating least squares on the
+Tucker model of the ranks found so far closes it in a few sweeps. So, now and then, an iteration is
+
+    X~ = least squares from X_t on its multilinear ranks,    X_{t+1} = a step of NORT from X~ instead of X_t.
+
+NORT may step from any point (its momentum does so as well), so F_tau decides as for momentum: if X_{t+1} is not lower
+than X_t, it is refused, and the step is made from X_t. So F_tau falls at every iteration, and the answer is a critical
+point of the same objective as without a polish.
+
+Least squares stalls at a direction that fits noise, where NORT takes long too: a weak direction of the data is hidden
+until the strong ones are settled, so what came first in its place is random. So a polish has two parts: the strong
+directions are settled, on a sample of the entries; and then the leading directions of the residuals take the place
+of all others. The fit to all entries comes last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ...algebra.sparse_unfoldings import SparseUnfoldings
+from ...algebra.unfolding import unfold
+from ...losses import Square
+from ...models import FoldedLowRank, Tucker
+from ...observations import Observations
+from ..base import Progress
+from ..problem import Problem
+from ..tucker_als import TuckerAls
+from ..tucker_least_squares import LeastSquares
+from .solver import NortSolver
+
+FIRST_POLISH = 5
+"""Iterations before the first polish; the subspaces are roughly known then."""
+
+STEADY = 3
+"""A polish waits until the ranks are the same for this many iterations."""
+
+AFTER_KEPT, AFTER_REFUSED = 4, 6
+"""The distance to the next polish grows by this factor, so all polishes together stay a small share of a long run."""
+
+MOST_UNKNOWNS = 1_000
+"""Numbers in the largest core; a sweep costs many steps of NORT beyond that."""
+
+MOST_SWEEPS = 10
+SETTLED, ROUGHLY_SETTLED = 1e-2, 1e-2
+"""Sweeps end when the sum of squares falls by less than this share; on a sample, by less than the second."""
+
+PER_UNKNOWN = 30
+LARGEST_SAMPLE = 0.5
+"""Strong directions are settled on a sample with this many entries for each unknown, if it is at most this share."""
+
+DOUBTFUL = 20.0
+"""A direction may be noise if it explains less than this many times what it would explain of noise."""
+
+
+class Polish:
+    """Alternating least squares from an answer of NORT.
+
+    Parameters
+    ----------
+    observations
+        The entries to fit.
+    rng
+        Draws a sample of the entries, and starts the search for fresh directions.
+    """
+
+    def __init__(self, observations: Observations, rng: np.random.Generator) -> None:
+        self._observations, self._rng = observations, rng
+
+    @cached_property
+    def _unfoldings(self) -> SparseUnfoldings:
+        shape = self._observations.shape
+        return SparseUnfoldings(self._observations.coords, shape, range(len(shape)))
+
+    def can_start_from(self, model: FoldedLowRank) -> bool:
+        """Return whether there is something to fit, with few enough unknowns."""
+        if not all(model.ranks) or math.prod(model.ranks) > MOST_UNKNOWNS:
+            return False
+        return TuckerAls(rank=1).can_start_from(model, Problem(self._observations, Square()))
+
+    def __call__(self, model: FoldedLowRank) -> FoldedLowRank:
+        """Return the least-squares fit on the ranks of `model`, as components that agree."""
+        start = Tucker.from_folded(model)
+        free = [mode for mode, rank in enumerate(start.ranks) if rank < start.shape[mode] or mode in model.modes]
+        strong = self._strong(start, free)
+        fitted = self._fitted(self._with_fresh_directions(strong, start.ranks, free), free)
+        return FoldedLowRank.from_tucker(fitted.model(), model.modes, model.weights)
+
+    def _fitted(self, model: Tucker, free: Sequence[int], sample: Observations | None = None) -> LeastSquares:
+        """Return least squares after sweeps, over all entries or over a sample of them."""
+        squares = LeastSquares(self._observations if sample is None else sample, model, free)
+        squares.fit_core()
+        for _ in range(MOST_SWEEPS):
+            before = squares.sum_of_squares
+            squares.sweep()
+            if before - squares.sum_of_squares <= (SETTLED if sample is None else ROUGHLY_SETTLED) * before:
+                break
+        return squares
+
+    def _sample(self, unknowns: int) -> Observations:
+        """Return as many entries as the strong directions need."""
+        share = PER_UNKNOWN * unknowns / len(self._observations)
+        if share > LARGEST_SAMPLE:
+            return self._observations
+        return self._observations.select(self._rng.random(len(self._observations)) < share)
+
+    def _strong(self, model: Tucker, free: Sequence[int]) -> Tucker:
+        """Return the fit without the directions that may be noise.
+
+        A direction with singular value s explains about p s^2 of the sum of squares over a share p of the entries. Of
+        noise with variance v, a term of the tensor explains about v for each number in it.
+        """
+        sizes = {mode: model.shape[mode] for mode in free}
+        sample = self._sample(model.core.size + sum(size * model.ranks[mode] for mode, size in sizes.items()))
+        squares = self._fitted(model, free, sample)
+        fitted, least = squares.model(), DOUBTFUL * squares.variance * sum(sizes.values())
+        strong = {}
+        for mode in free:
+            explained = sample.density * np.linalg.svd(unfold(fitted.core, mode), compute_uv=False) ** 2
+            strong[mode] = max(1, int(np.count_nonzero(explained > least)))
+        return fitted.truncated(strong)
+
+    def _with_fresh_directions(self, model: Tucker, ranks: Sequence[int], free: Sequence[int]) -> Tucker:
+        """Return the model with leading directions of the residuals appended, up to these ranks."""
+        missing = {mode: ranks[mode] - model.ranks[mode] for mode in free}
+        if not any(missing.values()):
+            return model
+        residuals = self._observations.values - model.predict(self._observations.coords)
+        return model.with_directions(
+            {
+                mode: self._unfoldings.leading(mode, residuals, count, self._rng)[1]
+                for mode, count in missing.items()
+                if count
+            }
+        )
+
+
+class PolishingSolver:
+    """NORT at work on one problem, with a polish now and then.
+
+    Parameters
+    ----------
+    solver
+        NORT where it begins.
+    begin
+        Returns NORT at the beginning, from a model.
+    polish
+        The polish.
+    """
+
+    def __init__(self, solver: NortSolver, begin: Callable[[FoldedLowRank], NortSolver], polish: Polish) -> None:
+        self._solver, self._begin, self._polish = solver, begin, polish
+        self._wait = self._distance = FIRST_POLISH
+        self._steady = 0
+        self._last_gain = 0.0
+
+    def progress(self) -> Progress:
+        """Return the current state."""
+        return self._solver.progress()
+
+    def model(self) -> FoldedLowRank:
+        """Return the answer so far."""
+        return self._solver.model()
+
+    def step(self) -> None:
+        """Make one iteration of NORT, from the polished answer if a polish is due and lowers F_tau."""
+        if self._wait > 0 or self._steady < STEADY or not self._polish.can_start_from(self.model()):
+            self._ordinary_step()
+            return
+        polished = self._begin(self._polish(self.model()))
+        polished.step()
+        # An ordinary step lowers F_tau too, about as far as the last one did.
+        if self.progress().f_tau - polished.progress().f_tau > self._last_gain:
+            self._solver, growth = polished, AFTER_KEPT
+        else:
+            self._ordinary_step()
+            growth = AFTER_REFUSED
+        self._distance *= growth
+        self._wait = self._distance
+
+    def _ordinary_step(self) -> None:
+        """Make one iteration of NORT from where it is."""
+        before = self.progress()
+        self._solver.step()
+        after = self.progress()
+        self._last_gain = before.f_tau - after.f_tau
+        self._steady = self._steady + 1 if after.ranks == before.ranks else 0
+        self._wait -= 1

@@ -1,0 +1,187 @@
+"""The single steps of a growing model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorfill import Observations
+from tensorfill.datasets import synthetic
+from tensorfill.methods.grow.growth import Growth, free_modes
+from tensorfill.models import CPModel, Tucker
+
+
+def low_rank(shape, terms=2, entries=3000, noise=0.1, seed=0):
+    """Return noisy entries of a sum of orthogonal terms of falling weights, and the terms."""
+    rng = np.random.default_rng(seed)
+    factors = [np.linalg.qr(rng.standard_normal((size, terms)))[0] for size in shape]
+    model = CPModel(shape, np.sqrt(np.prod(shape)) * np.arange(terms, 0, -1) / terms, factors)
+    coords = np.stack(np.unravel_index(rng.choice(np.prod(shape), entries, replace=False), shape), axis=1)
+    return Observations(coords, model.predict(coords) + noise * rng.standard_normal(entries), shape), model
+
+
+def growth_of(observations, seed=0):
+    return Growth(observations, np.random.default_rng(seed))
+
+
+def as_tucker(model):
+    core = np.zeros(model.ranks * model.ndim)
+    np.fill_diagonal(core, model.weights)
+    return Tucker(model.shape, core, model.factors)
+
+
+def left_of(observations, model):
+    return float(np.sum((observations.values - model.predict(observations.coords)) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((30, 30, 30), (0, 1, 2)),
+        ((30, 7, 30), (0, 2)),
+        ((30, 8, 30), (0, 1, 2)),
+        ((3, 4, 5), (1, 2)),
+        ((2, 100, 2), (0, 1)),
+        ((5, 20, 5, 9), (1, 3)),
+    ],
+    ids=str,
+)
+def test_modes_that_may_grow(shape, expected):
+    assert free_modes(shape) == expected
+
+
+def test_the_model_of_nothing():
+    observations, _ = low_rank((12, 3, 10), entries=200)
+    zero = growth_of(observations.astype(np.float32)).zero()
+    assert zero.ranks == (0, 3, 0)
+    assert zero.dtype == np.float32
+    np.testing.assert_array_equal(zero.factors[1], np.eye(3))
+    np.testing.assert_array_equal(zero.to_dense(), 0)
+
+
+def test_residuals():
+    observations, model = low_rank((12, 11, 10), entries=500, noise=0.0)
+    growth = growth_of(observations)
+    np.testing.assert_array_equal(growth.residuals(growth.zero()), observations.values)
+    np.testing.assert_allclose(growth.residuals(model), 0, atol=1e-10)
+
+
+def test_directions_above_the_noise_are_those_of_the_truth():
+    observations, model = low_rank((30, 25, 20), entries=6000)
+    growth = growth_of(observations)
+    found = growth.directions(growth.zero())
+    assert set(found) == {0, 1, 2}
+    for mode, vectors in found.items():
+        assert vectors.shape[1] == 2
+        # The first is the stronger one.
+        assert abs(vectors[:, 0] @ model.factors[mode][:, 0]) > 0.9
+        np.testing.assert_allclose(np.linalg.svd(vectors.T @ model.factors[mode])[1], 1, atol=0.1)
+    assert all(vectors.shape[1] < 2 for vectors in growth.directions(as_tucker(model)).values())
+    # Nothing stands a hundred times above the noise.
+    high = growth.directions(CPModel(model.shape, model.weights / 2, model.factors), 100.0)
+    assert all(vectors.shape[1] == 0 for vectors in high.values())
+
+
+def test_gross_errors_do_not_make_directions():
+    observations, model = low_rank((30, 25, 20), terms=1, entries=6000)
+    values = observations.values.copy()
+    values[np.random.default_rng(1).choice(6000, 30, replace=False)] *= 100
+    growth = growth_of(observations.with_values(values))
+    for mode, vectors in growth.directions(growth.zero()).items():
+        assert abs(vectors[:, 0] @ model.factors[mode][:, 0]) > 0.9
+
+
+def test_a_model_of_nothing_gets_a_direction_of_every_mode_from_noise_too():
+    observations, _ = low_rank((20, 20, 20), entries=1000)
+    noise = observations.with_values(np.random.default_rng(3).standard_normal(1000))
+    growth = growth_of(noise)
+    assert all(vectors.shape[1] >= 1 for vectors in growth.directions(growth.zero(), 100.0).values())
+
+
+def test_terms_and_their_directions():
+    observations, model = low_rank((20, 5, 22), terms=1, entries=1500)
+    growth = growth_of(observations)
+    term = growth.terms(growth.zero())[0]
+    assert term.ranks == (1,)
+    directions = growth.directions_of(term)
+    assert set(directions) == {0, 2}
+    for mode, column in directions.items():
+        assert abs(column[:, 0] @ model.factors[mode][:, 0]) > 0.99
+
+
+def test_directions_of_the_truth_are_appended_with_the_best_core():
+    observations, model = low_rank((14, 12, 11), entries=900, noise=0.01)
+    growth = growth_of(observations)
+    first = growth.appended(growth.zero(), {mode: factor[:, :1] for mode, factor in enumerate(model.factors)})
+    assert first.ranks == (1, 1, 1)
+    both = growth.appended(first, dict(enumerate(model.factors)))
+    assert both.ranks == (2, 2, 2)
+    np.testing.assert_allclose(both.to_dense(), model.to_dense(), atol=0.1)
+    # The weakest direction is that of the second term.
+    less = growth.cut(both, 1)
+    assert less.ranks == (2, 1, 2)
+    assert abs(less.factors[1][:, 0] @ model.factors[1][:, 0]) > 0.99
+
+
+def test_sweeps_lower_the_sum_of_squares():
+    observations, model = low_rank((14, 12, 11), entries=900, noise=0.01)
+    growth = growth_of(observations)
+    rng = np.random.default_rng(1)
+    near = Tucker(
+        model.shape,
+        as_tucker(model).core,
+        [np.linalg.qr(factor + 0.1 * rng.standard_normal(factor.shape))[0] for factor in model.factors],
+    )
+    errors = [left_of(observations, growth.swept(near, sweeps)) for sweeps in (0, 1, 4)]
+    assert errors[0] == pytest.approx(left_of(observations, near))
+    assert errors[0] > 2 * errors[1] > 2 * errors[2]
+
+
+@pytest.mark.parametrize(
+    ("shape", "ranks"),
+    [
+        ((14, 12, 11), {0: 1, 1: 1, 2: 1}),
+        ((14, 12, 11), {0: 4, 1: 2, 2: 3}),
+        ((14, 12, 11), {0: 3, 1: 3, 2: 0}),
+        ((14, 12, 11), {0: 0, 1: 0, 2: 0}),
+        ((14, 5, 11), {0: 3, 2: 2}),
+        ((20, 18), {0: 3, 1: 3}),
+        ((9, 10, 8, 3), {0: 2, 1: 3, 2: 2}),
+    ],
+    ids=str,
+)
+def test_given_ranks_are_reached(shape, ranks):
+    observations, _ = low_rank(shape, entries=min(900, int(np.prod(shape)) // 2))
+    model = growth_of(observations).grown(ranks)
+    nothing = 0 in ranks.values()
+    assert model.ranks == tuple(
+        (0 if nothing else ranks[mode]) if mode in ranks else shape[mode] for mode in range(len(shape))
+    )
+    assert nothing or left_of(observations, model) < 0.5 * np.sum(observations.values**2)
+
+
+def test_ranks_of_pure_noise_are_reached_by_terms():
+    observations, _ = low_rank((12, 11, 10), entries=600)
+    noise = observations.with_values(np.random.default_rng(3).standard_normal(600))
+    assert growth_of(noise).grown(dict.fromkeys(range(3), 4)).ranks == (4, 4, 4)
+
+
+def test_growth_ends_at_the_size_of_the_tensor():
+    observations, _ = low_rank((6, 4, 5), entries=80)
+    model = growth_of(observations).grown(dict.fromkeys((0, 2), 20))
+    assert model.ranks == (6, 4, 5)
+    assert np.isfinite(model.to_dense()).all()
+
+
+def test_nothing_grows_on_zeros():
+    observations, _ = low_rank((9, 8, 8), entries=300)
+    model = growth_of(observations.with_values(np.zeros(300))).grown(dict.fromkeys(range(3), 2))
+    np.testing.assert_array_equal(model.to_dense(), 0)
+
+
+def test_grown_to_the_right_ranks_it_is_near_the_limit():
+    data = synthetic((30, 30, 30), rank=2, rng=1)
+    growth = growth_of(data.observations)
+    model = growth.swept(growth.grown(dict.fromkeys(range(3), 2)), 5)
+    error = np.sqrt(np.mean((model.predict(data.test.coords) - data.test.values) ** 2))
+    assert error < 1.2 * data.limit

@@ -1,0 +1,245 @@
+"""How ranks and form are chosen: the right ones on low rank, nothing on noise, and whether more is left."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from tensorfill import Grow
+from tensorfill.choosing.splits import Choice, make_splits
+from tensorfill.choosing.trials import Trials
+from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
+from tensorfill.methods.grow import search as module
+from tensorfill.methods.grow.growth import Growth
+from tensorfill.methods.grow.search import GrowSearch, slope_of
+from tensorfill.metrics import rmse
+from tensorfill.models import CPModel, Tucker
+from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling
+
+
+def searched(observations, *, splits=1, seed=0, **settings):
+    """Return the search after its run, and the trials."""
+    rng = np.random.default_rng(seed)
+    parts, _ = make_splits(observations, Square(), Choice(splits=splits), rng)
+    trials, search = Trials(parts, rng), GrowSearch(Grow(**settings))
+    search.run(trials)
+    return search, trials
+
+
+@functools.cache
+def plain():
+    return synthetic((40, 40, 40), rank=3, rng=1)
+
+
+def error_over_limit(trials, data, held_out=0.1):
+    """Return the largest error of the splits, over what their entries allow."""
+    errors = [rmse(model.predict(data.test.coords), data.test.values) for model in trials.leader.models]
+    return max(errors) / data.limit * np.sqrt(1 - held_out)
+
+
+# Low rank
+
+
+@pytest.mark.parametrize(
+    ("shape", "terms", "seed"),
+    [((40, 40, 40), 3, 1), ((40, 40, 40), 3, 2), ((150, 120), 2, 1), ((30, 30, 30, 4), 2, 2)],
+    ids=str,
+)
+def test_the_terms_of_a_low_rank_tensor_are_found(shape, terms, seed):
+    data = synthetic(shape, rank=terms, rng=seed)
+    search, trials = searched(data.observations)
+    assert trials.leader.models[0].ranks == (terms,)
+    assert search.final(trials, 0) == Grow(rank=terms, form="cp")
+    assert error_over_limit(trials, data) < 1.1
+    assert search.conclusive
+
+
+def test_a_tensor_that_is_no_short_sum_stays_in_tucker_form():
+    rng = np.random.default_rng(0)
+    factors = [np.linalg.qr(rng.standard_normal((25, 3)))[0] for _ in range(3)]
+    truth = Tucker((25, 25, 25), 25**1.5 / 5 * rng.standard_normal((3, 3, 3)), factors)
+    template, _ = orthogonal_terms(25, [1.0], density=0.4, noise=0.0)
+    values = truth.predict(template.coords) + 0.05 * rng.standard_normal(len(template))
+    search, trials = searched(template.with_values(values))
+    assert trials.leader.models[0].ranks == (3, 3, 3)
+    assert search.final(trials, 0) == Grow(rank=(3, 3, 3), form="tucker")
+    assert search.conclusive
+
+
+def test_unequal_ranks_are_found():
+    rng = np.random.default_rng(0)
+    factors = [np.linalg.qr(rng.standard_normal((25, rank)))[0] for rank in (4, 2, 2)]
+    truth = Tucker((25, 25, 25), 25**1.5 / 4 * rng.standard_normal((4, 2, 2)), factors)
+    template, _ = orthogonal_terms(25, [1.0], density=0.4, noise=0.0)
+    values = truth.predict(template.coords) + 0.05 * rng.standard_normal(len(template))
+    _, trials = searched(template.with_values(values), form="tucker")
+    assert trials.leader.models[0].ranks == (4, 2, 2)
+
+
+def test_a_weak_term_is_found():
+    observations, truth = orthogonal_terms(40, [1.0, 0.8, 0.2], density=0.3, noise=1.0, seed=1)
+    search, trials = searched(observations)
+    model = trials.leader.models[0]
+    assert model.ranks == (3,)
+    limit = np.sqrt(3 * 120 / (0.9 * len(observations)))
+    assert rmse(model.to_dense(), truth.to_dense()) < 1.1 * limit
+    assert search.conclusive
+
+
+def test_a_term_that_no_mode_shows_is_found_as_a_term(monkeypatch):
+    observations, _ = orthogonal_terms(40, [1.0, 0.8, 0.1], density=0.3, noise=1.0, seed=1)
+    assert searched(observations)[1].leader.models[0].ranks == (3,)
+    monkeypatch.setattr(Growth, "terms", lambda self, model: [])
+    assert searched(observations)[1].leader.models[0].ranks == (2,)
+
+
+def test_single_precision():
+    search, trials = searched(plain().observations.astype(np.float32))
+    model = trials.leader.models[0]
+    assert model.ranks == (3,)
+    assert model.dtype == np.float32
+    assert error_over_limit(trials, plain()) < 1.1
+    assert search.conclusive
+
+
+def test_several_splits_choose_together():
+    data = synthetic((30, 30, 30), rank=2, rng=1)
+    search, trials = searched(data.observations, splits=2)
+    assert [model.ranks for model in trials.leader.models] == [(2,), (2,)]
+    one, other = (model.predict(data.test.coords) for model in trials.leader.models)
+    assert not np.array_equal(one, other)
+    assert error_over_limit(trials, data) < 1.15
+    assert search.conclusive
+
+
+def test_the_generator_decides_everything():
+    data = synthetic((20, 20, 20), rank=2, rng=0)
+    one, other = (searched(data.observations, seed=5)[1] for _ in range(2))
+    assert len(one.points) == len(other.points)
+    np.testing.assert_array_equal(one.leader.models[0].to_dense(), other.leader.models[0].to_dense())
+
+
+def test_a_huge_mode_needs_no_gram_matrix(monkeypatch):
+    sizes = []
+
+    def counted(rows, starts, values, size):
+        sizes.append(size)
+        return gram(rows, starts, values, size)
+
+    from tensorfill.algebra.compiled.gram import off_diagonal_gram as gram
+
+    monkeypatch.setattr("tensorfill.algebra.compiled.gram.off_diagonal_gram", counted)
+    data = synthetic((3000, 15, 12), rank=1, observed=200_000, factors="normal", noise=0.1, rng=0)
+    _, trials = searched(data.observations)
+    assert set(sizes) == {15, 12}
+    assert trials.leader.models[0].ranks == (1,)
+    assert error_over_limit(trials, data) < 1.1
+
+
+# What is given
+
+
+def test_a_given_form_is_kept():
+    search, trials = searched(plain().observations, form="tucker")
+    assert isinstance(trials.leader.models[0], Tucker)
+    assert all(point.method.form == "tucker" for point in trials.points)
+    assert search.final(trials, 0) == Grow(rank=(3, 3, 3), form="tucker")
+    _, trials = searched(plain().observations, form="cp")
+    assert isinstance(trials.leader.models[0], CPModel)
+
+
+def test_a_cp_model_is_kept_where_tucker_form_fits_better():
+    rng = np.random.default_rng(0)
+    factors = [np.linalg.qr(rng.standard_normal((25, 2)))[0] for _ in range(3)]
+    truth = Tucker((25, 25, 25), 25**1.5 / 3 * rng.standard_normal((2, 2, 2)), factors)
+    template, _ = orthogonal_terms(25, [1.0], density=0.3, noise=0.0)
+    values = truth.predict(template.coords) + 0.05 * rng.standard_normal(len(template))
+    for observations in (template.with_values(values), slowly_falling(16)):
+        assert isinstance(searched(observations, form="cp")[1].leader.models[0], CPModel)
+
+
+@pytest.mark.parametrize(("rank", "ranks"), [(2, (2, 2, 2)), ((2, 3, 1), (2, 3, 1)), (0, (0, 0, 0))], ids=str)
+def test_a_given_rank_is_kept(rank, ranks):
+    search, trials = searched(plain().observations, rank=rank)
+    assert trials.points[0].method == Grow(rank=rank, form="tucker")
+    assert trials.points[0].ranks == ranks
+    terms = {point.method.rank for point in trials.points[1:]}
+    assert terms == {2: {2}, (2, 3, 1): {1, 2, 3}, 0: set()}[rank]
+    # What grew to ranks that were asked for says nothing about what is left.
+    assert not search.conclusive
+
+
+# Noise, and what is not of low rank
+
+
+@pytest.mark.parametrize(
+    ("shape", "density", "seed"),
+    [((20, 20, 20), 0.3, 0), ((20, 20, 20), 0.3, 28), ((40, 30), 0.5, 1), ((12, 12, 12, 3), 0.2, 2)],
+    ids=str,
+)
+def test_noise_has_no_rank(shape, density, seed):
+    search, trials = searched(noise(shape, density, seed), seed=seed)
+    model = trials.leader.models[0]
+    assert model.core.size == 0
+    np.testing.assert_array_equal(model.predict(trials.splits[0].held_out.coords), 0)
+    assert not search.conclusive
+
+
+def test_what_was_turned_down_is_not_the_answer(monkeypatch):
+    # Nothing is ever worth it, however good it is.
+    monkeypatch.setattr(module, "LIKELY", np.inf)
+    monkeypatch.setattr(module, "BEYOND_DOUBT", np.inf)
+    search, trials = searched(plain().observations)
+    assert trials.leader.models[0].ranks == (0, 0, 0)
+    assert not search.conclusive
+
+
+def test_a_slowly_falling_spectrum_is_not_conclusive():
+    search, trials = searched(slowly_falling())
+    assert not search.conclusive
+    model = trials.leader.models[0]
+    assert isinstance(model, Tucker)
+    assert min(model.ranks) > 3
+    first = trials.points[0].held_out
+    assert trials.leader.point.held_out < 0.5 * first
+
+
+def test_too_few_entries_are_not_conclusive():
+    data = synthetic((30, 30, 30), rank=2, observed=1500, factors="normal", rng=0)
+    search, trials = searched(data.observations)
+    assert trials.leader.models[0].ranks != (0, 0, 0)
+    assert not search.conclusive
+
+
+# The comparison of two answers
+
+
+def test_the_slope_is_that_of_a_regression():
+    rng = np.random.default_rng(0)
+    difference = rng.standard_normal(5000)
+    left = 0.7 * difference + rng.standard_normal(5000)
+    slope = slope_of(difference, left)
+    assert slope.value == pytest.approx(np.linalg.lstsq(difference[:, None], left, rcond=None)[0][0])
+    assert slope.certainty == pytest.approx(0.7 * np.sqrt(5000), rel=0.05)
+    assert slope_of(-difference, left) == pytest.approx((-slope.value, -slope.certainty))
+    # Neither the unit of the values nor that of the difference matters to the certainty.
+    assert slope_of(3 * difference, 5 * left) == pytest.approx((5 / 3 * slope.value, slope.certainty))
+
+
+def test_the_certainty_of_nothing_is_that_of_a_standard_normal():
+    rng = np.random.default_rng(0)
+    # Entries that matter most are the noisiest, which ordinary standard errors do not allow for.
+    scale = np.exp(rng.standard_normal(2000))
+    draws = [slope_of(scale, scale * rng.standard_normal(2000)).certainty for _ in range(400)]
+    assert np.mean(draws) == pytest.approx(0, abs=0.2)
+    assert np.std(draws) == pytest.approx(1, rel=0.15)
+
+
+def test_without_a_difference_there_is_no_slope():
+    assert slope_of(np.zeros(5), np.ones(5)) == (0, 0)
+    exact = slope_of(np.ones(5), np.ones(5))
+    assert exact.value == 1
+    assert exact.certainty > 1e10

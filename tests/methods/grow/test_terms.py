@@ -1,0 +1,115 @@
+"""Rank-one terms in noisy entries: found where they were planted, also where no mode shows them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorfill import Observations
+from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
+from tensorfill.methods.grow import terms as module
+from tensorfill.methods.grow.growth import free_modes
+from tensorfill.methods.grow.terms import clip, terms_of
+from tensorfill.models import CPModel
+
+
+def planted(shape, weights, entries, seed, noise=1.0):
+    """Return noisy entries of a sum of terms whose entries have the given root mean squares, and the terms."""
+    rng = np.random.default_rng(seed)
+    factors = [rng.standard_normal((size, len(weights))) for size in shape]
+    factors = [factor / np.linalg.norm(factor, axis=0) for factor in factors]
+    model = CPModel(shape, np.array(weights) * np.sqrt(np.prod(shape)), factors)
+    positions = rng.choice(np.prod(shape), entries, replace=False)
+    coords = np.stack(np.unravel_index(positions, shape), axis=1)
+    return Observations(coords, model.predict(coords) + noise * rng.standard_normal(entries), shape), model
+
+
+def found_in(observations, residuals=None):
+    residuals = observations.values if residuals is None else residuals
+    unfoldings = SparseUnfoldings(observations.coords, observations.shape, free_modes(observations.shape))
+    return terms_of(observations, residuals, unfoldings, np.random.default_rng(0))
+
+
+def alignment(term, model, number=0):
+    """Return the smallest of the cosines between the columns of a term and those of the planted one."""
+    pairs = zip(term.factors, model.factors, strict=True)
+    return min(abs(float(column[:, 0] @ planted[:, number])) for column, planted in pairs)
+
+
+@pytest.mark.parametrize(
+    ("shape", "entries", "weight"),
+    [((60, 50), 1500, 1.0), ((40, 40, 40), 8000, 0.5), ((20, 5, 18, 22), 8000, 0.7), ((30, 30, 30, 5, 5), 12000, 0.6)],
+    ids=str,
+)
+def test_a_planted_term_is_found(shape, entries, weight):
+    for seed in range(2):
+        observations, model = planted(shape, [weight], entries, seed)
+        best = found_in(observations)[0]
+        assert alignment(best, model) > 0.95
+        assert best.weights[0] == pytest.approx(model.weights[0], rel=0.2)
+        assert all(np.linalg.norm(factor) == pytest.approx(1) for factor in best.factors)
+        inner = best.weights[0] * np.prod([a[:, 0] @ b[:, 0] for a, b in zip(best.factors, model.factors, strict=True)])
+        assert inner == pytest.approx(model.weights[0], rel=0.2)  # the sign too
+
+
+def test_a_weak_term_beside_two_small_modes_that_no_mode_shows():
+    observations, model = planted((60, 60, 5, 5), [0.25], 6000, 1)
+    rng = np.random.default_rng(0)
+    unfoldings = SparseUnfoldings(observations.coords, observations.shape, [0, 1])
+    for mode in (0, 1):
+        strength = unfoldings.leading(mode, observations.values, 1, rng)[0][0]
+        assert strength < unfoldings.edge(mode, observations.values, rng)
+    assert alignment(found_in(observations)[0], model) > 0.85
+
+
+def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        observations, model = planted((60, 60, 5, 5), [0.25], 6000, seed)
+        starts = module._from_mixtures(observations, observations.values, [0, 1], rng)
+        assert len(starts) == module.BEST_MIXTURES
+        near = max(min(abs(start[mode] @ model.factors[mode][:, 0]) for mode in (0, 1)) for start in starts)
+        wide = SparseUnfoldings(observations.coords, observations.shape, [0, 1])
+        eigenvectors = [wide.leading(mode, observations.values, module.STARTS, rng)[1] for mode in (0, 1)]
+        plain = max(np.abs(eigenvectors[mode].T @ model.factors[mode][:, 0]).max() for mode in (0, 1))
+        assert near > 0.6
+        assert near > plain
+    assert module._from_mixtures(observations, observations.values, range(4), rng) == []
+
+
+def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):
+    observations, model = planted((60, 60, 5, 5), [0.2], 6000, 2)
+    assert alignment(found_in(observations)[0], model) > 0.7
+    monkeypatch.setattr(module, "_from_mixtures", lambda *given: [])
+    assert alignment(found_in(observations)[0], model) < 0.3
+
+
+def test_the_best_comes_first_and_each_once():
+    observations, model = planted((30, 30, 30), [1.0, 0.7], 3000, 0, noise=2.0)
+    terms = found_in(observations)
+    gains = [
+        np.sum(observations.values**2) - np.sum((observations.values - term.predict(observations.coords)) ** 2)
+        for term in terms
+    ]
+    assert 1 < len(terms) <= module.BEST
+    assert gains == sorted(gains, reverse=True)
+    assert (-np.diff(gains) > module.ALIKE * np.array(gains[1:])).all()
+    assert alignment(terms[0], model) > 0.8
+
+
+def test_the_terms_are_those_of_what_is_left():
+    observations, model = planted((30, 30, 30), [1.0, 0.7], 6000, 0, noise=0.3)
+    first = CPModel(model.shape, model.weights[:1], [factor[:, :1] for factor in model.factors])
+    left = observations.values - first.predict(observations.coords)
+    assert alignment(found_in(observations, left)[0], model, 1) > 0.95
+
+
+def test_of_nothing_there_are_none():
+    observations, _ = planted((10, 9, 8), [1.0], 100, 0)
+    assert found_in(observations, np.zeros(100)) == []
+
+
+def test_clipping():
+    values = np.array([3.0, -1.0, 1.0, -5.0])
+    most = 1.2 * 3  # the root mean square is 3
+    np.testing.assert_allclose(clip(values, 1.2), [3, -1, 1, -most])
