@@ -48,7 +48,7 @@ print(obs)
 
 fit = tensorfill.complete(obs, bounds=(0.5, 5), rng=0)
 print("ranks:", fit.ranks, " why it stopped:", fit.status)
-print(f"the model takes {fit.nbytes / 2**20:.1f} MiB, the dense tensor would take {np.prod(shape) * 8 / 2**20:.0f} MiB")
+print(f"the model takes {fit.nbytes / 2**10:.0f} KiB, the dense tensor would take {np.prod(shape) * 8 / 2**20:.0f} MiB")
 
 predicted = fit.predict(coords[test])
 print(f"test error {metrics.rmse(predicted, stars[test]):.3f} stars")
