@@ -45,11 +45,11 @@ def costs(size: int, precision: str) -> dict[str, float]:
     from tensorfill.methods.problem import Problem
 
     task = Problem(problem(size).observations.astype(np.dtype(precision)), Square())
-    start = settings(max_iter=5).solve(task, rng=0).model
+    start = settings(max_iter=5, polish=False).solve(task, rng=0).model
     products = six_products(size)
     ours, theirs = [], []
     for _ in range(ROUNDS):
-        history = settings(max_iter=ITERATIONS).solve(task, start=start, rng=0).history
+        history = settings(max_iter=ITERATIONS, polish=False).solve(task, start=start, rng=0).history
         ours.append((history[-1].seconds - history[0].seconds) / ITERATIONS)
         theirs.append(seconds(products, 5))
     return {
@@ -70,7 +70,7 @@ def memory(size: int, precision: str, path: str) -> dict[str, float]:
     before = watched()
     with np.load(path) as file:
         data = Observations(file["coords"], file["values"], (size,) * 3).astype(np.dtype(precision))
-    model = settings(max_iter=30).solve(Problem(data, Square()), rng=0).model
+    model = settings(max_iter=30, polish=False).solve(Problem(data, Square()), rng=0).model
     return {"bytes": peak() - before, "entries": len(data), "model": model.nbytes}
 
 

@@ -208,11 +208,17 @@ def automatic(holes: Array, hidden: Mask, truth: Array, seed: int, **given: Any)
     return Outcome(
         rmse(fit.predict(np.argwhere(hidden)), truth),
         seconds,
-        f"lam {_listed(fit.lam)}, theta {_number(fit.theta[0])}, modes {fit.modes}, ranks {fit.ranks}"
-        + ", centred" * fit.recipe.centred,
+        _settings(fit) + f", ranks {fit.ranks}" + ", centred" * fit.recipe.centred,
         tuple(_path_lines(fit)),
         weights=tuple(zip(fit.modes, (lam / sum(fit.lam) for lam in fit.lam), strict=True)),
     )
+
+
+def _settings(fit: tensorfill.Fit) -> str:
+    """Describe the method that was chosen."""
+    if not fit.lam:
+        return fit.method.name
+    return f"{fit.method.name}, lam {_listed(fit.lam)}, theta {_number(fit.theta[0])}, modes {fit.modes}"
 
 
 def _listed(values: Iterable[float]) -> str:
@@ -224,7 +230,8 @@ def _path_lines(fit: tensorfill.Fit) -> Iterator[str]:
     for point in fit.path or ():
         theta = getattr(point.penalty, "theta", None)
         yield (
-            f"{'*' if point is fit.path.best else ' '} cut {point.cut:10.4g}  theta {_number(theta):>8}  "
+            f"{'*' if point is fit.path.best else ' '} {point.method.name} cut {point.cut:10.4g}  "
+            f"theta {_number(theta):>8}  "
             f"training {point.training:9.4f}  held out {point.held_out:9.4f}  ranks {point.ranks}  "
             f"{point.iterations} iterations  {point.seconds:.2f} s"
         )
