@@ -105,6 +105,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--oracle", action="store_true", help="compare with least squares from the true factors")
     parser.add_argument("--max-iter", type=int, help="of complete()")
     parser.add_argument("--tol", type=float, help=f"of complete() (default: {PAPER['tol']}, or none with --automatic)")
+    parser.add_argument("--no-momentum", action="store_true", help="sNORT, the paper's method without momentum")
+    parser.add_argument("--no-max-rank", action="store_true", help="the paper's settings without a rank limit")
     parser.add_argument("--time-limit", type=float, help="seconds for each fit")
     parser.add_argument("--polish", type=int, default=0, help="sweeps of least squares on the ranks found (default: 0)")
     parser.add_argument("--refine", action="store_true", help="with --automatic, polish if held-out entries agree")
@@ -117,7 +119,10 @@ def settings_from(arguments: argparse.Namespace) -> dict[str, Any]:
     given = {name: value for name, value in asked.items() if value is not None}
     if arguments.refine:
         given["refine"] = "tucker"
-    return given if arguments.automatic else {**PAPER, **given}
+    if arguments.no_momentum:
+        given["momentum"] = False
+    paper = {name: value for name, value in PAPER.items() if name != "max_rank" or not arguments.no_max_rank}
+    return given if arguments.automatic else {**paper, **given}
 
 
 def header(*, oracle: bool) -> list[str]:
