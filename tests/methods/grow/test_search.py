@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from tensorfill import Grow
+from tensorfill import Grow, complete
 from tensorfill.choosing.splits import Choice, make_splits
 from tensorfill.choosing.trials import Trials
 from tensorfill.datasets import synthetic
@@ -243,3 +243,15 @@ def test_without_a_difference_there_is_no_slope():
     exact = slope_of(np.ones(5), np.ones(5))
     assert exact.value == 1
     assert exact.certainty > 1e10
+
+
+def test_few_sweeps_are_left_if_held_out_entries_lose_by_more_of_them():
+    """A slowly falling spectrum with few entries is overfitted by least squares that goes on to the end."""
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.standard_normal((size, 40)))[0] for size in (60, 50))
+    table = (left * np.arange(1, 41) ** -1.0) @ right.T * 50
+    table[rng.random(table.shape) < 0.4] = np.nan
+    fit = complete(table, method="grow", rng=0, smooth=None, centre=False)
+    low_rank = complete(synthetic((40, 30, 20), rank=2, rng=0).observations, method="grow", rng=0)
+    assert fit.method.max_iter == module.SWEEPS
+    assert low_rank.method.max_iter == Grow().max_iter

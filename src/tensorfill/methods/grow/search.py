@@ -54,6 +54,9 @@ CP_SWEEPS = 20
 CP_TOLERANCE = 1e-5
 """The same for a CP model, whose sweeps cost less."""
 
+STILL_AS_GOOD = 1.01
+"""Sweeps to the end may raise the held-out loss by this factor; beyond that, they fit noise."""
+
 TERM_SWEEPS = 4
 """Sweeps of a CP model with one more term, which least squares has fitted by itself already."""
 
@@ -96,7 +99,7 @@ class GrowSearch:
 
     def __init__(self, settings: Grow) -> None:
         self._settings = settings
-        self._conclusive = False
+        self._conclusive, self._is_settled = False, True
 
     @property
     def conclusive(self) -> bool:
@@ -116,9 +119,12 @@ class GrowSearch:
         trials.prefer(self._kept)
 
     def final(self, trials: Trials, entries: int) -> Grow:
-        """Return the method with the ranks and the form of the best trial."""
+        """Return the method with the ranks and the form of the best trial.
+
+        If held-out entries lose by further sweeps, there are few of them.
+        """
         method: Grow = trials.leader.method  # type: ignore[assignment]
-        return method
+        return method if self._is_settled else replace(method, max_iter=min(method.max_iter, SWEEPS))
 
     def _grow_from_zero(self) -> None:
         """Grow by directions, and then by terms in the form that held-out entries prefer."""
@@ -294,6 +300,7 @@ class GrowSearch:
         if self._empty:
             return
         trial = self._tried(self._kept.models, LAST_SWEEPS, self._settings.tol)
+        self._is_settled = bool(trial.losses.mean() <= STILL_AS_GOOD * self._kept.losses.mean())
         if trial.losses.mean() <= self._kept.losses.mean():
             self._keep(trial)
 
