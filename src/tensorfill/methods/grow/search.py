@@ -25,7 +25,7 @@ from ...models import CPModel, Model, Tucker
 from ..search import Trial, Trials
 from ..tucker_least_squares import MOST_DIRECT
 from .cp_form import cp_form
-from .growth import MOST_IN_BLOCK, SWEEPS, Growth
+from .growth import MOST_DIRECTIONS, MOST_IN_BLOCK, SWEEPS, Growth
 
 if TYPE_CHECKING:
     from .method import Grow
@@ -130,7 +130,7 @@ class GrowSearch:
         """Grow by directions, and then by terms in the form that held-out entries prefer."""
         self._keep(self._tried([growth.zero() for growth in self._growths]))
         self._append_directions()
-        if self._is_left(FAR_ABOVE):
+        if max(self._ranks[mode] for mode in self._free) > MOST_DIRECTIONS or self._is_left(FAR_ABOVE):
             # The spectrum falls slowly. Least squares cannot have what is left, and single directions hardly matter.
             self._cut_back()
             if self._settings.form == "cp":
