@@ -261,7 +261,10 @@ def test_complete_data_and_constant_data_are_no_trouble():
         ({"validation": 0.2}, ["'validation'", "choose=Choice(validation=...)"]),
         ({"method": "nort", "rank": 3}, ["method 'nort'", "no setting 'rank'", "'lam'"]),
         ({"ridge": 3}, ["method 'auto'", "'grow', 'nort'", "no setting 'ridge'", "'lam'", "'rank'"]),
-        ({"rank": 3, "lam": 1.0}, ["'auto'", "'rank', 'lam'", "name the method"]),
+        (
+            {"rank": 3, "lam": 1.0},
+            ["'rank', 'lam'", "'grow' has 'rank'; 'nort' has 'lam'", "leave out those of one method"],
+        ),
         ({"method": ["nort", "tucker_als"], "lam": 1.0}, ["'lam'", "several methods"]),
         ({"method": []}, ["method", "empty"]),
         ({"method": "tucker_als", "refine": "tucker"}, ["refine", "method 'tucker_als'"]),
@@ -403,3 +406,19 @@ def test_auto_leaves_growing_out_of_small_data_where_held_out_entries_show_littl
     fit = complete(table, rng=0)
     assert {point.method.name for point in fit.path} == {"nort"}
     assert complete(table, method="grow", rng=0).method.name == "grow"
+
+
+@pytest.mark.parametrize(("scale", "dtype"), [(1e200, "float64"), (1e-200, "float64"), (1e30, "float32")])
+def test_values_near_the_ends_of_floats_are_refused(scale, dtype):
+    data = scale * np.random.default_rng(0).standard_normal((6, 5, 4))
+    data[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match=rf"largest value is .* for {dtype}; divide the values by a constant first\.$"):
+        complete(data, dtype=dtype, rng=0)
+
+
+@pytest.mark.parametrize("scale", [1e-35, 1e35])
+def test_the_scale_of_the_data_does_not_matter(scale):
+    data = synthetic((12, 11, 10), rank=1, noise=0, rng=0)
+    plain = complete(data.observations, rng=0).predict(data.test.coords)
+    scaled = complete(data.observations.with_values(scale * data.observations.values), rng=0)
+    np.testing.assert_allclose(scaled.predict(data.test.coords) / scale, plain, rtol=1e-4, atol=1e-6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -19,6 +18,7 @@ from ._support.progress import Display
 from .adapters.registry import take_in
 from .choosing.answer import Outcome
 from .choosing.corrupt import is_robust
+from .choosing.doubts import warn_of_a_fit_near_zero, warn_of_empty_slices
 from .choosing.kernel_width import checked_graphs
 from .choosing.pipeline import Pipeline, needs_choice
 from .choosing.recipe import Recipe
@@ -27,12 +27,11 @@ from .choosing.splits import Choice
 from .choosing.task import Run, Task
 from .fit import Fit
 from .labels import Labelled, Labels
-from .losses import Huber, Loss, Robust, Square, make_loss, prepare
+from .losses import Loss, Robust, Square, make_loss, prepare
 from .methods.base import Callback, Method
 from .methods.problem import Problem
 from .methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 from .methods.search import Path
-from .metrics import rmse
 from .models import Model
 from .observations import Observations
 
@@ -156,16 +155,15 @@ def complete(
     choosing = needs_choice(methods, job.task, choose)
     if choosing and start is not None:
         raise ValueError("start needs every setting to be given, as in lam=fit.lam; a search begins at zero.")
-    _warn_of_empty_slices(job)
+    warn_of_empty_slices(job.task, job.labelled.labels)
     with Display(progress) as display, blas_threads(1):
         pipeline = Pipeline(job.task, Run(random, clock, display, callback))
         if choosing:
             outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
         else:
             outcome = pipeline.as_given(methods[0])
-    fit = _fit(outcome, job, asked, seed, limits)
-    _warn_of_a_fit_near_zero(fit, job, outcome.error_of_zero)
-    return fit
+    warn_of_a_fit_near_zero(outcome, job.task)
+    return _fit(outcome, job, asked, seed, limits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +210,7 @@ def taken_in(
     taken = take_in(data, missing=missing, value=value)
     labels = taken.labels
     observations = taken.observations.astype(dtype)
+    _check_size_of_values(observations)
     smooth_by_number: Any = labels.numbers(smooth)
     prepared, fitted = loss, observations
     if not is_robust(loss):
@@ -230,6 +229,20 @@ def taken_in(
         start=start.model if isinstance(start, Fit) else start,
     )
     return Job(task, observations, taken)
+
+
+EXTREMES = {"float64": 1e40, "float32": 1e15}
+"""The squares and fourth powers of values up to this size, and down to its inverse, are far from the ends of floats."""
+
+
+def _check_size_of_values(observations: Observations) -> None:
+    largest = float(np.abs(observations.values).max(initial=0.0))
+    extreme = EXTREMES[observations.dtype.name]
+    if largest > extreme or 0 < largest < 1 / extreme:
+        raise ValueError(
+            f"The largest value is {largest:.3g} in size, and must lie between {1 / extreme:g} and {extreme:g} for "
+            f"{observations.dtype.name}; divide the values by a constant first."
+        )
 
 
 def _checked_choice(choice: Choice, labels: Labels, loss: Any, dtype: DTypeLike) -> Choice:
@@ -297,9 +310,15 @@ def _with_settings(methods: Sequence[str], settings: Mapping[str, Any]) -> list[
             f"method 'auto' tries {listed(methods)}, which have no setting {listed(unknown)}; their settings are "
             f"{listed(every)}; name the method that has it, as in method='cp'."
             if unknown
-            else f"No method that 'auto' tries has all of {listed(settings)}; name the method."
+            else f"No method has all of {listed(settings)}: "
+            + "; ".join(f"{name!r} has {listed(_of_these(settings, known[name]))}" for name in methods)
+            + "; leave out those of one method."
         )
     return found
+
+
+def _of_these(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [setting for setting in settings if setting in names]
 
 
 def _with_mode_numbers(method: Method, labels: Labels) -> Method:
@@ -382,46 +401,3 @@ def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] |
     if not low <= high:
         raise ValueError(f"bounds must be (low, high) with low at most high, but {bounds!r} was given.")
     return low, high
-
-
-NEAR_ZERO = 0.95
-"""A fit with this share of the error of zero has hardly found anything."""
-
-ENOUGH = 10_000
-"""About this many observed entries show how large the error is."""
-
-
-def _warn_of_a_fit_near_zero(fit: Fit, job: Job, error_of_zero: float) -> None:
-    """Warn of an answer that predicts hardly better than zero does, at held-out entries or at all if none were."""
-    if not isinstance(job.task.loss, Square | Huber) or not fit.status.is_finished:
-        return
-    if fit.recipe.holdout is not None and fit.recipe.holdout.is_slices:
-        return
-    if fit.residuals is None:
-        some = slice(None, None, max(1, len(job.observations) // ENOUGH))
-        coords, values = job.observations.coords[some], job.observations.values[some]
-        where, zero, error = "observed entries", rmse(np.zeros_like(values), values), rmse(fit.predict(coords), values)
-    else:
-        where, zero, error = "held-out entries", error_of_zero, rmse(fit.residuals, np.zeros_like(fit.residuals))
-    if error > NEAR_ZERO * zero > 0:
-        warnings.warn(
-            f"The answer is hardly better than 0 everywhere: its root mean square error on {where} is {error:.4g}, and "
-            f"that of 0 is {zero:.4g}; the data may be noise, not of low rank, or too few entries.",
-            stacklevel=3,
-        )
-
-
-def _warn_of_empty_slices(job: Job) -> None:
-    """Warn of slices without any observed entry along the modes without a graph: low rank cannot fill them."""
-    observations, labels = job.observations, job.labelled.labels
-    for mode, size in enumerate(observations.shape):
-        if mode in job.task.graphs:
-            continue
-        empty = size - len(np.unique(observations.coords[:, mode]))
-        if empty:
-            called = repr(labels.called(mode))
-            warnings.warn(
-                f"{empty:,} of the {size:,} slices of mode {called} have no observed entry; "
-                f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{called}: graph}}.",
-                stacklevel=3,
-            )

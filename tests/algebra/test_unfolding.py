@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorfill.algebra.unfolding import column_index, columns, fold, sizes_around, smallest_index_type, unfold
+from tensorfill.algebra.unfolding import (
+    column_index,
+    columns,
+    fold,
+    large_modes,
+    sizes_around,
+    smallest_index_type,
+    unfold,
+)
 from tests.strategies import ORDERS, generators, modes, shapes
 
 INT32_MAX = np.iinfo(np.int32).max
@@ -122,3 +130,19 @@ def test_the_width_of_column_index_follows_the_number_of_columns():
     assert narrow.dtype == np.int32
     assert wide.dtype == np.int64
     assert wide.tolist() == [46_340 * 46_342 + 46_340]
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((30, 30, 30), (0, 1, 2)),
+        ((30, 7, 30), (0, 2)),
+        ((30, 8, 30), (0, 1, 2)),
+        ((3, 4, 5), (1, 2)),
+        ((2, 100, 2), (0, 1)),
+        ((5, 20, 5, 9), (1, 3)),
+    ],
+    ids=str,
+)
+def test_large_modes(shape, expected):
+    assert large_modes(shape) == expected

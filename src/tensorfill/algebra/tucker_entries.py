@@ -7,7 +7,7 @@ indices of the modes without, and an entry meets only the block of its own combi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -59,7 +59,7 @@ def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows
     out = np.empty(len(coords))
     shares = thread_shares(0, len(coords), most=len(coords) // LEAST_SHARE)
     given = coords, groups, core, *rows.arrays
-    in_shares(shares, lambda first, last: tucker.values_at(*given, first, last, out))
+    side_by_side([partial(tucker.values_at, *given, *share, out) for share in itertools.pairwise(shares)])
     return out
 
 
@@ -87,8 +87,3 @@ def sums_over_blocks(
 def thread_shares(first: int, last: int, *, most: int) -> Integers:
     """Return where the entries from `first` to `last` are cut for the threads, into `most` shares at most."""
     return np.linspace(first, last, max(1, min(thread_count(), most)) + 1).astype(np.int64)
-
-
-def in_shares(shares: Integers, work: Callable[[int, int], None]) -> None:
-    """Do some work on every share of the entries, in parallel."""
-    side_by_side([partial(work, int(first), int(last)) for first, last in itertools.pairwise(shares)])

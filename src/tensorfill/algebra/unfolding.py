@@ -17,6 +17,9 @@ from .._support.types import Integers
 
 Shape = tuple[int, ...]
 
+SMALLEST_MODE = 8
+"""The unfolding along a mode with fewer indices is of low rank already."""
+
 
 def columns(shape: Sequence[int], mode: int) -> int:
     """Return N_d, the number of columns of the unfolding along `mode`.
@@ -35,6 +38,16 @@ def sizes_around(shape: Sequence[int], mode: int, *, without: int | None = None)
     """
     sizes = [1 if axis == without else size for axis, size in enumerate(shape)]
     return math.prod(sizes[:mode]), math.prod(sizes[mode + 1 :])
+
+
+def large_modes(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the modes with at least `SMALLEST_MODE` indices, and always the two largest.
+
+    >>> large_modes((300, 300, 3)), large_modes((5, 4, 3)), large_modes((30, 4))
+    ((0, 1), (0, 1), (0, 1))
+    """
+    largest = sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2]
+    return tuple(mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE or mode in largest)
 
 
 def leading_mode(mode: int) -> int:

@@ -191,7 +191,7 @@ class Pipeline:
             tried=tried,
             centred=centred,
             rival=self._loss_of_a_field_alone,
-            found=other.trial.models if other is not None and other.centred == centred else None,
+            found=other.trial.models if other is not None and other.trials.centred == centred else None,
         )
         self._trials.append(trials)
         search.run(trials)

@@ -13,15 +13,13 @@ from .._support.types import Floats, Integers
 from ..algebra.tucker_entries import FactorRows, thread_shares
 from ..models import CPModel
 from ..observations import Observations
+from .tucker_least_squares import LEAST_SQUARES, mirrored, variance_of
 
 LEAST_RIDGE = 1e-10
 """The ridge is at least this share of the mean diagonal of the normal matrix."""
 
 LEAST_SQUARE = float(np.sqrt(np.finfo(float).tiny))
 """The mean square of a column counts as at least this, so that the ridge of a term that is zero is finite."""
-
-LEAST_SQUARES = 1e-14
-"""Sums of squares below this share of the total are rounding."""
 
 
 class CPLeastSquares:
@@ -50,8 +48,7 @@ class CPLeastSquares:
     @property
     def variance(self) -> float:
         """The variance of what the model leaves of the entries."""
-        entries, unknowns = len(self._values), sum(factor.size for factor in self._factors)
-        return self.sum_of_squares / max(entries - unknowns, 0.1 * entries)
+        return variance_of(self.sum_of_squares, len(self._values), sum(factor.size for factor in self._factors))
 
     def model(self) -> CPModel:
         """Return the model as it stands, in the precision of the observations."""
@@ -76,7 +73,7 @@ class CPLeastSquares:
         gram, rhs = sums_over_rows(
             kernels.row_normal_equations, self._coords, self._values, self._factors, mode, (terms, terms)
         )
-        gram = gram + np.tril(gram, -1).swapaxes(-1, -2)
+        gram = mirrored(gram)
         squares = np.mean(factor**2, axis=0)
         ridge = self.variance / np.maximum(squares, LEAST_RIDGE * squares.max(initial=0.0) + LEAST_SQUARE)
         least = LEAST_RIDGE * np.trace(gram, axis1=1, axis2=2) / terms

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import scipy.sparse
@@ -35,8 +35,9 @@ from .._support.types import Floats
 from ..losses import Square
 from ..models import FoldedLowRank, Model, Tucker
 from ..observations import Observations
-from .base import Axis, Method, Progress
+from .base import Axis, Method
 from .problem import Problem
+from .sweeps import SweepSolver
 from .tucker_least_squares import RIDGE, LeastSquares
 
 LEAST_RIDGE = 1e-12
@@ -138,7 +139,7 @@ class TuckerAls(Method):
             return False
         return True
 
-    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TuckerSolver:
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> SweepSolver:
         """Return a solver that stands at `start`, with directions of the residuals appended up to the ranks."""
         observations = problem.observations
         if start is not None and start.shape != observations.shape:
@@ -148,42 +149,21 @@ class TuckerAls(Method):
         if isinstance(start, FoldedLowRank):
             free = _free_ranks(start)
             _check_size(start.shape, free)
-            return TuckerSolver(observations, Tucker.from_folded(start), sorted(free), self.ridge)
+            return _solver(observations, Tucker.from_folded(start), sorted(free), self.ridge)
         if start is not None and not isinstance(start, Tucker):
             raise ValueError(f"start must be a Tucker model or an answer of NORT, but it is {start!r}.")
         ranks = possible_ranks(observations.shape, self.rank)  # type: ignore[arg-type]
         _check_size(observations.shape, dict(enumerate(ranks)))
         grown = with_directions(observations, start, ranks, rng)
-        return TuckerSolver(observations, grown, range(len(ranks)), self.ridge)
+        return _solver(observations, grown, range(len(ranks)), self.ridge)
 
 
-class TuckerSolver:
-    """Alternating least squares at work on one problem."""
-
-    def __init__(self, observations: Observations, start: Tucker, free: Sequence[int], ridge: float) -> None:
-        self._squares = LeastSquares(observations, start, free, ridge)
-        if any(start.ranks):
-            self._squares.fit_core()
-        self._stand()
-
-    def step(self) -> None:
-        """Make one sweep: the rows of every factor, then the core."""
-        self._squares.sweep()
-        self._stand()
-
-    def _stand(self) -> None:
-        # An interruption in the middle of a sweep leaves this model as it is.
-        self._model = self._squares.model()
-        objective = 0.5 * self._squares.sum_of_squares
-        self._progress = Progress(objective, objective, self._model.ranks)
-
-    def progress(self) -> Progress:
-        """Return the current state; the objective falls at every step."""
-        return self._progress
-
-    def model(self) -> Tucker:
-        """Return the answer so far."""
-        return self._model
+def _solver(observations: Observations, start: Tucker, free: Sequence[int], ridge: float) -> SweepSolver:
+    """Return a solver that stands at `start`, with the core that fits best."""
+    squares = LeastSquares(observations, start, free, ridge)
+    if any(start.ranks):
+        squares.fit_core()
+    return SweepSolver(squares, falls=True)
 
 
 def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: float = RIDGE) -> Tucker:
@@ -228,7 +208,7 @@ def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: fl
             return Tucker.from_folded(model)
         for _ in range(sweeps):
             solver.step()
-    return solver.model()
+    return cast(Tucker, solver.model())
 
 
 def possible_ranks(shape: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...]:

@@ -116,8 +116,7 @@ class LeastSquares:
     @property
     def variance(self) -> float:
         """The variance of what the model leaves of the entries."""
-        entries = len(self._values)
-        return self.sum_of_squares / max(entries - self.unknowns, 0.1 * entries)
+        return variance_of(self.sum_of_squares, len(self._values), self.unknowns)
 
     def model(self) -> Tucker:
         """Return the model as it stands, in the precision of the observations."""
@@ -219,7 +218,7 @@ class LeastSquares:
                 for t, share in enumerate(itertools.pairwise(shares))
             ]
         )
-        gram, rhs = _mirrored(grams.sum(axis=0)), sums.sum(axis=0)
+        gram, rhs = mirrored(grams.sum(axis=0)), sums.sum(axis=0)
         solution = self._solved(gram, rhs, factor, self.variance * size if self._shrink else 0.0)
         predicted = np.matmul(gram, solution[..., None])[..., 0]
         self._remember(self._total + float(np.vdot(solution, predicted - 2 * rhs)))
@@ -249,13 +248,18 @@ class LeastSquares:
         return np.asarray(before + np.linalg.solve(damped, open_part[..., None])[..., 0])
 
 
+def variance_of(sum_of_squares: float, entries: int, unknowns: int) -> float:
+    """Return the variance of what a model with this many unknowns leaves of the entries."""
+    return sum_of_squares / max(entries - unknowns, 0.1 * entries)
+
+
 def _level_bounds(sizes: Integers) -> Integers:
     """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if one follows the other."""
     lengths = np.cumprod(sizes[::-1])[::-1]
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def _mirrored(lower: Floats) -> Floats:
+def mirrored(lower: Floats) -> Floats:
     """Return symmetric matrices from their lower triangles."""
     full: Floats = lower + np.tril(lower, -1).swapaxes(-1, -2)
     return full

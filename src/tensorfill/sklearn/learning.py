@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.types import Booleans, Floats
+from ..choosing.doubts import DoubtfulFitWarning
 from ..choosing.splits import FEWEST_TO_CHOOSE, Choice
 from ..completion import complete
 from ..fit import Fit
@@ -168,5 +169,5 @@ def _complete(table: Observations, method: Method, rng: np.random.Generator, **o
     """Complete a table whose rows and columns have no order, and whose means were subtracted before."""
     with warnings.catch_warnings():
         # Zero is the mean of each column here, which is a good answer for columns that have nothing in common.
-        warnings.filterwarnings("ignore", message="The answer is hardly better than 0")
+        warnings.simplefilter("ignore", DoubtfulFitWarning)
         return complete(table, method=method, smooth=None, centre=False, rng=rng, **options)

@@ -7,7 +7,7 @@ import pytest
 
 from tensorfill import Observations
 from tensorfill.datasets import synthetic
-from tensorfill.methods.grow.growth import Growth, free_modes
+from tensorfill.methods.grow.growth import Growth
 from tensorfill.models import CPModel, Tucker
 
 
@@ -32,22 +32,6 @@ def as_tucker(model):
 
 def left_of(observations, model):
     return float(np.sum((observations.values - model.predict(observations.coords)) ** 2))
-
-
-@pytest.mark.parametrize(
-    ("shape", "expected"),
-    [
-        ((30, 30, 30), (0, 1, 2)),
-        ((30, 7, 30), (0, 2)),
-        ((30, 8, 30), (0, 1, 2)),
-        ((3, 4, 5), (1, 2)),
-        ((2, 100, 2), (0, 1)),
-        ((5, 20, 5, 9), (1, 3)),
-    ],
-    ids=str,
-)
-def test_modes_that_may_grow(shape, expected):
-    assert free_modes(shape) == expected
 
 
 def test_the_model_of_nothing():

@@ -7,8 +7,9 @@ import pytest
 
 from tensorfill import Observations
 from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
+from tensorfill.algebra.unfolding import large_modes
 from tensorfill.methods.grow import terms as module
-from tensorfill.methods.grow.growth import free_modes
+from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.grow.terms import clip, terms_of
 from tensorfill.models import CPModel
 
@@ -26,8 +27,9 @@ def planted(shape, weights, entries, seed, noise=1.0):
 
 def found_in(observations, residuals=None):
     residuals = observations.values if residuals is None else residuals
-    unfoldings = SparseUnfoldings(observations.coords, observations.shape, free_modes(observations.shape))
-    return terms_of(observations, residuals, unfoldings, np.random.default_rng(0))
+    unfoldings = SparseUnfoldings(observations.coords, observations.shape, large_modes(observations.shape))
+    mixtures = mixtures_of(observations.coords, observations.shape, unfoldings.modes)
+    return terms_of(observations.coords, residuals, unfoldings, mixtures, np.random.default_rng(0))
 
 
 def alignment(term, model, number=0):
@@ -66,7 +68,8 @@ def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
     rng = np.random.default_rng(0)
     for seed in range(3):
         observations, model = planted((60, 60, 5, 5), [0.25], 6000, seed)
-        starts = module._from_mixtures(observations, observations.values, [0, 1], rng)
+        mixtures = mixtures_of(observations.coords, observations.shape, [0, 1])
+        starts = module._from_mixtures(mixtures, observations.values, rng)
         assert len(starts) == module.BEST_MIXTURES
         near = max(min(abs(start[mode] @ model.factors[mode][:, 0]) for mode in (0, 1)) for start in starts)
         wide = SparseUnfoldings(observations.coords, observations.shape, [0, 1])
@@ -74,7 +77,7 @@ def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
         plain = max(np.abs(eigenvectors[mode].T @ model.factors[mode][:, 0]).max() for mode in (0, 1))
         assert near > 0.6
         assert near > plain
-    assert module._from_mixtures(observations, observations.values, range(4), rng) == []
+    assert mixtures_of(observations.coords, observations.shape, range(4)) is None
 
 
 def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):

@@ -30,18 +30,22 @@ def cp_form(model: Tucker, terms: int, rng: np.random.Generator) -> CPModel:
     """Return a CP model near a Tucker model, the best of several starts."""
     if not (terms and model.core.size):
         return CPModel.normalised([np.zeros((size, terms), model.dtype) for size in model.shape])
+    # Without units, so that the ridge means the same for all data.
+    size = float(np.linalg.norm(model.core)) or 1.0
+    core = model.core.astype(np.float64) / size
     best, lowest = None, np.inf
     for number in range(EIGENVECTOR_STARTS + RANDOM_STARTS):
-        start = _from_eigenvectors(model.core, terms, rng) if number < EIGENVECTOR_STARTS else None
+        start = _from_eigenvectors(core, terms, rng) if number < EIGENVECTOR_STARTS else None
         if start is None or not all(np.isfinite(factor).all() for factor in start):
             start = [rng.standard_normal((size, terms)) for size in model.core.shape]
-        factors, error = _fitted(model.core.astype(np.float64), start)
+        factors, error = _fitted(core, start)
         if error < lowest:
             best, lowest = factors, error
         if lowest < TOLERANCE:
             break
     if best is None:
         best = [np.zeros((size, terms)) for size in model.core.shape]
+    best[0] = best[0] * size
     return CPModel.normalised([basis @ factor for basis, factor in zip(model.factors, best, strict=True)])
 
 

@@ -5,20 +5,19 @@ Each step returns a new model; the search decides on held-out entries whether to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
 
 from ..._support.types import Floats
 from ...algebra.sparse_unfoldings import SparseUnfoldings
+from ...algebra.unfolding import large_modes
 from ...models import CPModel, Model, Tucker
 from ...observations import Observations
 from ..tucker_least_squares import LeastSquares
+from .mixtures import Mixtures, mixtures_of
 from .terms import clip, terms_of
-
-SMALLEST_MODE = 8
-"""Modes with fewer indices keep all their directions."""
 
 MOST_DIRECTIONS = 20
 """Directions that a mode may gain at a time."""
@@ -36,6 +35,8 @@ SWEEPS = 2
 class Growth:
     """The steps on one set of entries.
 
+    Small modes keep all their directions; the others, `free`, grow.
+
     Parameters
     ----------
     observations
@@ -46,11 +47,15 @@ class Growth:
 
     def __init__(self, observations: Observations, rng: np.random.Generator) -> None:
         self.observations, self._rng = observations, rng
-        self.free = free_modes(observations.shape)
+        self.free = large_modes(observations.shape)
 
     @cached_property
     def _unfoldings(self) -> SparseUnfoldings:
         return SparseUnfoldings(self.observations.coords, self.observations.shape, self.free)
+
+    @cached_property
+    def _mixtures(self) -> Mixtures | None:
+        return mixtures_of(self.observations.coords, self.observations.shape, self.free)
 
     def zero(self) -> Tucker:
         """Return the model without any direction in the modes that may grow."""
@@ -83,7 +88,8 @@ class Growth:
 
     def terms(self, model: Model) -> list[CPModel]:
         """Return rank-one terms of the residuals, the best first."""
-        return terms_of(self.observations, self.residuals(model), self._unfoldings, self._rng)
+        entries = self.observations.coords, self.residuals(model)
+        return terms_of(*entries, self._unfoldings, self._mixtures, self._rng)
 
     def directions_of(self, term: CPModel) -> dict[int, Floats]:
         """Return the directions of a term in the modes that may grow."""
@@ -131,13 +137,3 @@ class Growth:
                 break
             model = self.swept(larger)
         return model
-
-
-def free_modes(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the modes whose directions are found: those with enough indices, and always the two largest.
-
-    >>> free_modes((300, 300, 3)), free_modes((5, 4, 3)), free_modes((30, 4))
-    ((0, 1), (0, 1), (0, 1))
-    """
-    largest = sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2]
-    return tuple(mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE or mode in largest)

@@ -16,16 +16,18 @@ from typing import ClassVar
 import numpy as np
 
 from ..._support.checks import choice, is_auto, whole_number
+from ...algebra.unfolding import large_modes
 from ...losses import Square
 from ...models import CPModel, Model, Tucker
 from ...observations import Observations
-from ..base import Method, Progress
+from ..base import Method
 from ..cp_least_squares import CPLeastSquares
 from ..problem import Problem
 from ..search import Search
+from ..sweeps import Squares, SweepSolver
 from ..tucker_least_squares import LeastSquares
 from .cp_form import cp_form
-from .growth import Growth, free_modes
+from .growth import Growth
 from .search import GrowSearch
 
 
@@ -99,19 +101,20 @@ class Grow(Method):
         shape = problem.observations.shape
         if model.shape != shape or not isinstance(model, CPModel if self.form == "cp" else Tucker):
             return False
-        free = free_modes(shape)
+        free = large_modes(shape)
         return isinstance(model, CPModel) or all(
             mode in free or np.array_equal(model.factors[mode], np.eye(size)) for mode, size in enumerate(shape)
         )
 
-    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> GrowSolver:
+    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> SweepSolver:
         """Return a solver that stands at `start`, or at a model that grew to the ranks."""
         observations = problem.observations
         if start is None:
             start = self._grown(observations, rng)
         elif not self.can_start_from(start, problem):
             raise ValueError(f"start must be an answer of method '{self.name}' in the same form, but it is {start!r}.")
-        return GrowSolver(observations, start)
+        # The ridge follows the noise, so there is no one function that falls at every step.
+        return SweepSolver(_squares(observations, start), falls=False)
 
     def _grown(self, observations: Observations, rng: np.random.Generator) -> Model:
         """Return a model that grew to the ranks without held-out entries."""
@@ -121,42 +124,10 @@ class Grow(Method):
         return cp_form(model, int(given[0]), rng) if self.form == "cp" else model
 
 
-class GrowSolver:
-    """Alternating least squares with a ridge that the noise sets, at work on one set of entries.
-
-    Parameters
-    ----------
-    observations
-        The entries to fit.
-    start
-        A Tucker or a CP model.
-    """
-
-    def __init__(self, observations: Observations, start: Model) -> None:
-        self._squares: CPLeastSquares | LeastSquares
-        if isinstance(start, CPModel):
-            self._squares = CPLeastSquares(observations, start)
-        elif isinstance(start, Tucker):
-            self._squares = LeastSquares(observations, start, free_modes(start.shape), shrink=True)
-        else:
-            raise TypeError(f"start must be a Tucker or a CP model, but it is {start!r}.")
-        self._stand()
-
-    def step(self) -> None:
-        """Make one sweep."""
-        self._squares.sweep()
-        self._stand()
-
-    def _stand(self) -> None:
-        # An interruption in the middle of a sweep leaves this model as it is. The ridge follows the noise, so there is
-        # no one function that falls at every step.
-        self._model = self._squares.model()
-        self._progress = Progress(0.5 * self._squares.sum_of_squares, float("nan"), self._model.ranks)
-
-    def progress(self) -> Progress:
-        """Return the current state."""
-        return self._progress
-
-    def model(self) -> Tucker | CPModel:
-        """Return the answer so far."""
-        return self._model
+def _squares(observations: Observations, start: Model) -> Squares:
+    """Return least squares at a Tucker or a CP model."""
+    if isinstance(start, CPModel):
+        return CPLeastSquares(observations, start)
+    if isinstance(start, Tucker):
+        return LeastSquares(observations, start, large_modes(start.shape), shrink=True)
+    raise TypeError(f"start must be a Tucker or a CP model, but it is {start!r}.")

@@ -56,6 +56,7 @@ class Mixtures:
 
     def __init__(self, coords: Integers, shape: Sequence[int], large: Sequence[int]) -> None:
         small = [mode for mode in range(len(shape)) if mode not in large]
+        self.large, self.small = tuple(large), tuple(small)
         self.sizes, self.small_sizes = [shape[mode] for mode in large], [shape[mode] for mode in small]
         self.longest = int(np.argmax(self.sizes))
         self._cells = np.ravel_multi_index(tuple(coords[:, small].T), self.small_sizes)
@@ -112,6 +113,12 @@ class Mixtures:
             found.append(u[:, 0])
             left = v[0].reshape(left.shape[1:])
         return [*found, left]
+
+
+def mixtures_of(coords: Integers, shape: Sequence[int], large: Sequence[int]) -> Mixtures | None:
+    """Return the mixtures of a tensor; None if it has no small modes, or too many cells."""
+    cells = math.prod(size for mode, size in enumerate(shape) if mode not in large)
+    return Mixtures(coords, shape, large) if 1 < cells <= MOST_CELLS else None
 
 
 def _strongest_first(mixtures: Sequence[Mixture]) -> list[Mixture]:

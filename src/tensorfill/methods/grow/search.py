@@ -76,9 +76,8 @@ EXACT = 1e-5
 KEPT = 0.75
 """The share of the directions that is kept when a model is cut back."""
 
-
 CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
-"""The largest eigenvalue of noise alone is rarely the first many times that of other noise, and never the second."""
+"""How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
 
 
 class Slope(NamedTuple):

@@ -10,7 +10,6 @@ Tensors with small modes get further starts; see `mixtures`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,9 +18,8 @@ import scipy.sparse
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from ...models import CPModel
-from ...observations import Observations
 from ..cp_least_squares import sums_over_rows
-from .mixtures import MOST_CELLS, Mixtures
+from .mixtures import Mixtures
 
 STARTS = 8
 """Eigenvectors of each mode that a term is started from."""
@@ -48,50 +46,50 @@ RIDGE = 1e-10
 
 
 def terms_of(
-    observations: Observations, residuals: Floats, unfoldings: SparseUnfoldings, rng: np.random.Generator
+    coords: Integers,
+    residuals: Floats,
+    unfoldings: SparseUnfoldings,
+    mixtures: Mixtures | None,
+    rng: np.random.Generator,
 ) -> list[CPModel]:
     """Return rank-one terms of the residuals, those that explain most first."""
     if not residuals.any():
         return []
-    clipped = clip(residuals, CLIPPED_AT)
+    shape, clipped = unfoldings.shape, clip(residuals, CLIPPED_AT)
     starts = []
     for mode in unfoldings.modes:
         for vector in unfoldings.leading(mode, clipped, STARTS, rng)[1].T:
-            coords, values = unfoldings.contracted(mode, clipped, vector)
-            others = _leading_term(coords, values, np.delete(observations.shape, mode).tolist(), rng)
+            others = _leading_term(*unfoldings.contracted(mode, clipped, vector), _without(shape, mode), rng)
             starts.append([*others[:mode], vector, *others[mode:]])
-    starts += _from_mixtures(observations, clipped, unfoldings.modes, rng)
+    if mixtures is not None:
+        starts += _from_mixtures(mixtures, clipped, rng)
     factors = [np.stack(columns, axis=1) for columns in zip(*starts, strict=True)]
-    coords = np.array(observations.coords, dtype=np.int64, order="C")
-    values = residuals.astype(np.float64)
-    factors, _, gains = _fitted(coords, values, factors, FIRST_SWEEPS)
+    entries = np.array(coords, dtype=np.int64, order="C"), residuals.astype(np.float64)
+    factors, _, gains = _fitted(*entries, factors, FIRST_SWEEPS)
     best = np.argsort(-gains)[:BEST]
-    factors, weights, gains = _fitted(coords, values, [factor[:, best] for factor in factors], LAST_SWEEPS)
+    factors, weights, gains = _fitted(*entries, [factor[:, best] for factor in factors], LAST_SWEEPS)
     found: list[int] = []
     for term in np.argsort(-gains):
         if all(abs(gains[term] - gains[other]) > ALIKE * abs(gains[term]) for other in found):
             found.append(int(term))
-    return [CPModel(observations.shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in found]
+    return [CPModel(shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in found]
 
 
-def _from_mixtures(
-    observations: Observations, values: Floats, large: Sequence[int], rng: np.random.Generator
-) -> list[list[Floats]]:
-    """Return starts of terms from mixtures of the slices along the small modes; none if there are no small modes."""
-    shape = observations.shape
-    small = [mode for mode in range(len(shape)) if mode not in large]
-    if not small or math.prod(shape[mode] for mode in small) > MOST_CELLS:
-        return []
-    mixtures = Mixtures(observations.coords, shape, large)
+def _from_mixtures(mixtures: Mixtures, values: Floats, rng: np.random.Generator) -> list[list[Floats]]:
+    """Return starts of terms from mixtures of the slices along the small modes."""
     longest, starts = mixtures.longest, []
     for mixture in mixtures.strongest(values, rng)[:BEST_MIXTURES]:
-        rest = np.delete(mixtures.sizes, longest).tolist()
         contracted = mixtures.unfoldings.contracted(longest, mixture.mixed, mixture.direction)
-        others = _leading_term(*contracted, rest, rng)
-        columns = [*others[:longest], mixture.direction, *others[longest:]]
-        known = dict(zip([*large, *small], [*columns, *mixture.vectors], strict=True))
-        starts.append([known[mode] for mode in range(len(shape))])
+        others = _leading_term(*contracted, _without(mixtures.sizes, longest), rng)
+        columns = [*others[:longest], mixture.direction, *others[longest:], *mixture.vectors]
+        known = dict(zip([*mixtures.large, *mixtures.small], columns, strict=True))
+        starts.append([known[mode] for mode in sorted(known)])
     return starts
+
+
+def _without(shape: Sequence[int], mode: int) -> list[int]:
+    """Return the sizes of all other modes."""
+    return [size for other, size in enumerate(shape) if other != mode]
 
 
 def clip(values: Floats, at: float) -> Floats:
@@ -103,8 +101,8 @@ def clip(values: Floats, at: float) -> Floats:
 def _leading_term(coords: Integers, values: Floats, shape: Sequence[int], rng: np.random.Generator) -> list[Floats]:
     """Return one direction for each mode: the leading one of the largest mode, then those of what is left."""
     if len(shape) == 1:
-        vector = np.bincount(coords[:, 0], weights=values, minlength=shape[0])
-        return [vector / max(float(np.linalg.norm(vector)), np.finfo(float).tiny)]
+        sums: Floats = np.bincount(coords[:, 0], weights=values, minlength=shape[0]).astype(float)
+        return [_unit(sums)]
     if len(shape) == 2:
         matrix = scipy.sparse.csr_array((values, (coords[:, 0], coords[:, 1])), shape=tuple(shape))
         right: Floats = rng.standard_normal(shape[1])
@@ -115,7 +113,7 @@ def _leading_term(coords: Integers, values: Floats, shape: Sequence[int], rng: n
     mode = int(np.argmax(shape))
     unfoldings = SparseUnfoldings(coords, shape, [mode])
     direction = unfoldings.leading(mode, values, 1, rng)[1][:, 0]
-    others = _leading_term(*unfoldings.contracted(mode, values, direction), np.delete(shape, mode).tolist(), rng)
+    others = _leading_term(*unfoldings.contracted(mode, values, direction), _without(shape, mode), rng)
     return [*others[:mode], direction, *others[mode:]]
 
 

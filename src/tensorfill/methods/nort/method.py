@@ -12,7 +12,7 @@ import numpy as np
 from ..._support.checks import choice, is_auto, mode_number, real_number, whole_number
 from ..._support.clock import Clock
 from ...algebra.storage import Storage
-from ...algebra.unfolding import columns
+from ...algebra.unfolding import columns, large_modes
 from ...losses import Square
 from ...models import FoldedLowRank, Model
 from ...penalties import Nuclear, Penalty, make_penalty
@@ -30,9 +30,6 @@ from .solver import NortSolver
 
 STEP_MARGIN = 1.01
 """The default tau is this much above the curvature."""
-
-SMALLEST_MODE = 8
-"""Modes with fewer indices are not regularised by default: their unfolding is of low rank already."""
 
 T = TypeVar("T")
 
@@ -227,16 +224,13 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
 def default_modes(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the modes that are regularised by default.
 
-    These are the modes with at least `SMALLEST_MODE` indices, and always the two largest. A matrix has one: its two
-    unfoldings are each other's transpose, so a second component would only repeat the first.
+    These are the large modes. A matrix has one: its two unfoldings are each other's transpose, so a second component
+    would only repeat the first.
 
     >>> default_modes((300, 300, 3)), default_modes((5, 4, 3)), default_modes((30, 40))
     ((0, 1), (0, 1), (0,))
     """
-    if len(shape) == 2:
-        return (0,)
-    largest = sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2]
-    return tuple(mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE or mode in largest)
+    return (0,) if len(shape) == 2 else large_modes(shape)
 
 
 def regularised_modes(modes: Sequence[int] | None, shape: Sequence[int]) -> tuple[int, ...]:

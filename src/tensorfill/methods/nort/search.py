@@ -333,15 +333,15 @@ class NortSearch:
         if len(starts) < len(trials.problems):
             return
         best = trials.leader.candidate
-        equal = Candidate(best.cut, best.q, (1 / len(self.modes),) * len(self.modes), best.mu)
         noise = max(
             largest_cut(self._base, _residual_problem(problem, model), trials.rng)
             for problem, model in zip(trials.problems, starts, strict=True)
         )
         ranks = [max(start.ranks[mode] for start in starts) for mode in self.modes]
+        cut, weights = max(noise, best.cut * SMALLEST_CUT) / math.sqrt(RATIO), (1 / len(self.modes),) * len(self.modes)
         self._try(
-            replace(equal, cut=max(noise, best.cut * SMALLEST_CUT) / math.sqrt(RATIO)),
-            [FoldedLowRank.from_tucker(start, self.modes, equal.weights) for start in starts],
+            replace(best, cut=cut, weights=weights),
+            [FoldedLowRank.from_tucker(start, self.modes, weights) for start in starts],
             room_for(self._limits, ranks),
         )
 

@@ -1,0 +1,61 @@
+"""Warnings of answers that should not be trusted."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..labels import Labels
+from ..losses import Huber, Square
+from ..metrics import rmse
+from .answer import Outcome
+from .task import Task
+
+NEAR_ZERO = 0.95
+"""A fit with this share of the error of zero has hardly found anything."""
+
+ENOUGH = 10_000
+"""About this many observed entries show how large the error is."""
+
+
+class DoubtfulFitWarning(UserWarning):
+    """An answer that should not be trusted."""
+
+
+def warn_of_a_fit_near_zero(outcome: Outcome, task: Task) -> None:
+    """Warn of an answer that predicts hardly better than zero does, at held-out entries or at all if none were."""
+    if not isinstance(task.loss, Square | Huber) or not outcome.result.status.is_finished:
+        return
+    if outcome.holdout is not None and outcome.holdout.is_slices:
+        return
+    if outcome.residuals is None:
+        some = slice(None, None, max(1, len(task.observations) // ENOUGH))
+        values = task.observations.values[some]
+        error = rmse(outcome.result.model.predict(task.observations.coords[some]), values)
+        where, zero = "observed entries", rmse(np.zeros_like(values), values)
+    else:
+        where, zero, error = "held-out entries", outcome.error_of_zero, float(np.sqrt(np.mean(outcome.residuals**2)))
+    if error > NEAR_ZERO * zero > 0:
+        warnings.warn(
+            f"The answer is hardly better than 0 everywhere: its root mean square error on {where} is {error:.4g}, and "
+            f"that of 0 is {zero:.4g}; the data may be noise, not of low rank, or too few entries.",
+            DoubtfulFitWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_empty_slices(task: Task, labels: Labels) -> None:
+    """Warn of slices without any observed entry along the modes without a graph: low rank cannot fill them."""
+    for mode, size in enumerate(task.observations.shape):
+        if mode in task.graphs:
+            continue
+        empty = size - len(np.unique(task.observations.coords[:, mode]))
+        if empty:
+            called = repr(labels.called(mode))
+            warnings.warn(
+                f"{empty:,} of the {size:,} slices of mode {called} have no observed entry; "
+                f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{called}: graph}}.",
+                DoubtfulFitWarning,
+                stacklevel=3,
+            )
