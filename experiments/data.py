@@ -32,6 +32,10 @@ VIDEOS = {"hall": "hall_240x352x3x50.npz", "carphone": "carphone_144x176x3x120.n
 """Colour videos by name."""
 
 
+HYPERSPECTRAL = {"cave": "cave_scene_256x256x31.npz", "indian-pines": "indian_pines_145x145x200.npz"}
+"""Hyper-spectral images by name."""
+
+
 class DataMissing(FileNotFoundError):
     """The shared data is not on this machine; the message says what was looked for and what to do."""
 
@@ -96,6 +100,12 @@ def video(name: str) -> NDArray[np.uint8]:
     with np.load(_file("video", VIDEOS[name])) as stored:
         frames: NDArray[np.uint8] = stored["V"]
     return frames
+
+
+def hyperspectral(name: str) -> NDArray[np.float64]:
+    """Return a hyper-spectral image by row, column and band: ``"cave"`` or ``"indian-pines"``."""
+    with np.load(_file("hyperspectral", HYPERSPECTRAL[name])) as file:
+        return np.asarray(file["X"], dtype=np.float64)
 
 
 def _file(folder: str, name: str) -> Path:

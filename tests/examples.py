@@ -9,6 +9,7 @@ import numpy as np
 
 import tensorfill
 from tensorfill import Fit, Nort, Observations, Status
+from tensorfill.choosing.error_bars import ErrorBars
 from tensorfill.choosing.holdout import Holdout
 from tensorfill.choosing.smooth_field import Smoothing
 from tensorfill.labels import Labelled, Labels
@@ -77,7 +78,7 @@ def picture():
         status=Status.CONVERGED,
         history=History([Record(0, 0.0, 2.0, 2.0, (0, 0)), Record(1, 0.1, 1.0, 1.0, (0, 0))]),
         recipe=recipe,
-        residuals=np.abs(np.random.default_rng(4).normal(0, 0.03, 80)),
+        error_bars=ErrorBars(np.abs(np.random.default_rng(4).normal(0, 0.03, 80))),
         bounds=(0, 1),
         observations=Observations.from_dense(whole, seen),
     )

@@ -224,18 +224,6 @@ def test_float32_on_request():
     assert complete(holes, lam=0.5, rng=0, dtype="float32").to_dense().dtype == np.float32
 
 
-def test_slices_without_any_entry_are_told_of():
-    _, holes = incomplete((10, 9, 8), missing=0.2)
-    holes[3] = np.nan
-    holes[7] = np.nan
-    with pytest.warns(
-        UserWarning,
-        match=r"2 of the 10 slices of mode 0 have no observed entry.*predicts them as 0; .*laplacian=\{0: graph\}\.$",
-    ):
-        fit = complete(holes, lam=0.5, rng=0)
-    np.testing.assert_allclose(fit[3], 0, atol=1e-12)
-
-
 def test_complete_data_and_constant_data_are_no_trouble():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

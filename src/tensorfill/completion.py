@@ -155,13 +155,13 @@ def complete(
     choosing = needs_choice(methods, job.task, choose)
     if choosing and start is not None:
         raise ValueError("start needs every setting to be given, as in lam=fit.lam; a search begins at zero.")
-    warn_of_empty_slices(job.task, job.labelled.labels)
     with Display(progress) as display, blas_threads(1):
         pipeline = Pipeline(job.task, Run(random, clock, display, callback))
         if choosing:
             outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
         else:
             outcome = pipeline.as_given(methods[0])
+    warn_of_empty_slices(outcome, job.task, job.labelled.labels)
     warn_of_a_fit_near_zero(outcome, job.task)
     return _fit(outcome, job, asked, seed, limits)
 
@@ -340,6 +340,7 @@ def _fit(
         centred=outcome.centred,
         smoothing=outcome.smoothing,
         polish=outcome.polish,
+        fills=tuple(outcome.fills),
         mu=outcome.mu,
         seed=seed,
         asked=asked,
@@ -350,7 +351,7 @@ def _fit(
         history=outcome.result.history,
         recipe=recipe,
         path=Path(outcome.points) if outcome.points else None,
-        residuals=outcome.residuals,
+        error_bars=outcome.error_bars,
         bounds=bounds,
         observations=job.observations,
         labels=job.labelled.labels,

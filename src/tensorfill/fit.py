@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
@@ -11,9 +10,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._support.checks import real_number
+from ._support.checks import coordinates, real_number
 from ._support.types import Floats, Integers
 from .adapters.registry import answered_table, is_table
+from .choosing.error_bars import ErrorBars
 from .choosing.outliers import outliers
 from .choosing.recipe import Recipe
 from .io.fits import read_fit, save_fit
@@ -45,8 +45,8 @@ class Fit:
         How the answer was made: the method with all its settings, the loss, and every stage around it.
     path
         The trials on held-out entries, if settings were chosen.
-    residuals
-        The absolute error at the held-out entries of a fit without them; intervals rest on these.
+    error_bars
+        The errors at held-out entries and slices, which intervals rest on; None if nothing was held out.
     bounds
         Predictions are clipped to these.
     observations
@@ -62,7 +62,7 @@ class Fit:
     history: History
     recipe: Recipe
     path: Path | None = None
-    residuals: Floats | None = field(default=None, repr=False)
+    error_bars: ErrorBars | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
     observations: Observations | None = field(default=None, repr=False)
     labels: Labels = field(default=_NO_LABELS, repr=False)
@@ -132,9 +132,14 @@ class Fit:
         return tuple(getattr(penalty, "theta", None) for penalty in self.penalties)
 
     @property
+    def residuals(self) -> Floats | None:
+        """The absolute error at the held-out entries of a fit without them; None if nothing was held out."""
+        return None if self.error_bars is None else self.error_bars.residuals
+
+    @property
     def held_out_error(self) -> float:
         """Root mean square error on the held-out entries of a fit without them; NaN if nothing was held out."""
-        return float("nan") if self.residuals is None else float(np.sqrt(np.mean(self.residuals**2)))
+        return float("nan") if self.error_bars is None else self.error_bars.rmse
 
     @overload
     def predict(self, coords: ArrayLike) -> Floats: ...
@@ -153,8 +158,9 @@ class Fit:
         interval
             Also return the ends of prediction intervals with this coverage. They are split-conformal: their half
             width is that quantile of the held-out residuals. The coverage holds on average over entries that go
-            missing as the held-out ones did, whatever the noise. It does not hold for each single entry, nor for
-            slices without any observation. A loss whose prediction is a score, such as the logistic loss, has no
+            missing as the held-out ones did, whatever the noise. It does not hold for each single entry. Slices
+            without any observed entry have wider intervals, which rest on slices that were held out, and are infinite
+            if too few could be. A loss whose prediction is a score, such as the logistic loss, has no
             intervals: see `predict_proba` and `predict_mean`.
 
         Returns
@@ -169,8 +175,8 @@ class Fit:
         if interval is None:
             # Bounds are on the scale of the data, which a score is not.
             return self._bounded(values) if self._mean is None else values
-        self._refuse_intervals_of_scores()
-        half = self._half_width(real_number(interval, "interval", above=0, below=1))
+        share = real_number(interval, "interval", above=0, below=1)
+        half = self._bars().half_widths(coordinates(coords, self.shape), share)
         return self._bounded(values), self._bounded(values - half), self._bounded(values + half)
 
     def predict_proba(self, coords: Any) -> Any:
@@ -224,25 +230,20 @@ class Fit:
         """Return the mean of predictions, within the bounds."""
         return self._bounded(values if self._mean is None else self._mean(values))
 
-    def _refuse_intervals_of_scores(self) -> None:
+    def half_width(self, share: float) -> float:
+        """Return half the width of prediction intervals with this coverage, for entries outside of empty slices."""
+        return self._bars().half_width(real_number(share, "share", above=0, below=1))
+
+    def _bars(self) -> ErrorBars:
         if self._mean is not None:
             instead = "predict_proba" if isinstance(self.loss, Logistic) else "predict_mean"
             raise ValueError(
                 f"interval must be left out for loss {self.loss!r}, whose prediction is a score and not an "
                 f"observation; use {instead}(coords)."
             )
-
-    def _half_width(self, share: float) -> float:
-        if self.residuals is None:
+        if self.error_bars is None:
             raise ValueError("Intervals rest on held-out entries, and this fit had none; fit with choose=Choice().")
-        count = len(self.residuals)
-        place = math.ceil((count + 1) * share)
-        if place > count:
-            raise ValueError(
-                f"interval must be at most {count / (count + 1):.3f} with {count} held-out entries, "
-                f"but {share} was given; hold out more by raising validation."
-            )
-        return float(np.partition(self.residuals, place - 1)[place - 1])
+        return self.error_bars
 
     def outliers(self, *, beyond: float | None = None) -> tuple[Integers, Floats]:
         """Return the coordinates of the observed entries that are judged corrupt, and how far each is off.

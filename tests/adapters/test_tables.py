@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tensorfill import Observations, load
 from tensorfill.adapters import take_in
+from tensorfill.choosing.error_bars import ErrorBars
 
 from ..refusal import refuses
 from .examples import fit_of, labelled_arrays, names_of, same_observations
@@ -263,7 +264,7 @@ def test_other_tables_get_one_sentence():
 
 @pytest.mark.parametrize("library", sorted(LIBRARIES))
 def test_predictions_are_further_columns_of_the_table_that_asks(library):
-    fit = fit_of(take_in(table_of(library)), residuals=np.linspace(0, 1, 99))
+    fit = fit_of(take_in(table_of(library)), error_bars=ErrorBars(np.linspace(0, 1, 99)))
     asked = LIBRARIES[library]({"note": ["p", "q"], "b": [2, 1], "a": ["x", "y"]})
     answer = fit.predict(asked)
     assert list(answer.columns) == ["note", "b", "a", "n"]

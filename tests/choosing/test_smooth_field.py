@@ -114,4 +114,4 @@ def test_a_field_that_does_without_low_rank_takes_the_data_as_it_is(monkeypatch)
     field = smooth_field(values, ~missing, smooth_modes(fit.observations, "auto"), fit.recipe.smoothing.stiffness)
     np.testing.assert_allclose(fit.to_dense(), field, atol=0.02 * truth.std())
     coords = np.argwhere(missing)
-    assert 0.8 < np.mean(np.abs(fit.predict(coords) - truth[missing]) <= fit._half_width(0.9)) < 0.97
+    assert 0.8 < np.mean(np.abs(fit.predict(coords) - truth[missing]) <= fit.half_width(0.9)) < 0.97

@@ -12,6 +12,7 @@ import pytest
 
 import tensorfill
 from tensorfill import Observations, plots
+from tensorfill.choosing.error_bars import ErrorBars
 from tensorfill.labels import Labelled, Labels
 from tensorfill.losses import Logistic, Poisson
 from tensorfill.methods.base import History, Record
@@ -378,7 +379,7 @@ class TestHeldOut:
         refuses(ValueError, ["neither", "choose=Choice()"], lambda: plots.held_out(from_file(examples.given())))
 
     def test_residuals_that_are_all_zero(self):
-        drawn(plots.held_out(dataclasses.replace(examples.labelled(), residuals=np.zeros(20))))
+        drawn(plots.held_out(dataclasses.replace(examples.labelled(), error_bars=ErrorBars(np.zeros(20)))))
 
 
 class TestMissingness:

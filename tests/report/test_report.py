@@ -16,6 +16,7 @@ import pytest
 
 import tensorfill
 from tensorfill import Observations
+from tensorfill.choosing.empty_slices import SliceFill
 from tensorfill.choosing.polish import Polish
 from tensorfill.labels import Labels
 from tensorfill.losses import Huber
@@ -223,10 +224,11 @@ class TestWhatItSays:
         assert [mode.rank for mode in modes(fit)] == ["0", "0", ""]
 
     def test_empty_slices_are_told(self):
-        seen = examples.given().observations
-        fewer = seen.select(seen.coords[:, 1] != 3)
-        (said,) = empty_slices(dataclasses.replace(examples.given(), observations=fewer))
+        fit = examples.given()
+        recipe = dataclasses.replace(fit.recipe, fills=[SliceFill(1, (3,), None, 0.25)])
+        (said,) = empty_slices(dataclasses.replace(fit, recipe=recipe))
         assert "1 of the 25 slices of mode 1 have no observed entry" in said
+        assert "filled from the mean of the other slices, with an error of 0.25" in said
 
 
 class TestWhatItHolds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,3 +15,6 @@ Integers = NDArray[np.integer[Any]]
 
 Booleans = NDArray[np.bool_]
 """An array of truth values."""
+
+Matrix: TypeAlias = Any
+"""A matrix, as an array or as a sparse array of scipy."""

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
-from .._support.types import Integers
+from .._support.types import Floats, Integers, Matrix
 
 Shape = tuple[int, ...]
 
@@ -94,3 +95,22 @@ def fold(matrix: NDArray[Any], mode: int, shape: Sequence[int]) -> NDArray[Any]:
     """
     others = [size for axis, size in enumerate(shape) if axis != mode]
     return np.moveaxis(matrix.reshape(shape[mode], *others), 0, mode)
+
+
+def times(matrix: Matrix, tensor: Floats, mode: int) -> Floats:
+    """Return the product of a tensor with a matrix, dense or sparse, along `mode`.
+
+    >>> times(np.ones((1, 2)), np.array([[1.0, 2.0], [3.0, 4.0]]), 0)
+    array([[4., 6.]])
+    """
+    if not scipy.sparse.issparse(matrix):
+        before, after = sizes_around(tensor.shape, mode)
+        product = matrix @ tensor.reshape(before, tensor.shape[mode], after)
+    else:
+        product = np.moveaxis((matrix @ unfold(tensor, mode)).reshape(-1, *_others(tensor.shape, mode)), 0, mode)
+    sizes = [matrix.shape[0] if other == mode else size for other, size in enumerate(tensor.shape)]
+    return np.ascontiguousarray(product.reshape(sizes))
+
+
+def _others(shape: Sequence[int], mode: int) -> list[int]:
+    return [size for other, size in enumerate(shape) if other != mode]

@@ -14,6 +14,8 @@ from ..losses.robust import Robust
 from ..methods.base import Method, Result
 from ..methods.search import PathPoint, Search, Trial
 from ..models import Model
+from .empty_slices import SliceFill
+from .error_bars import ErrorBars
 from .holdout import Holdout
 from .polish import Polish
 from .smooth_field import Smoothing
@@ -77,13 +79,13 @@ class Outcome:
         The loss it was fitted with.
     points
         Every trial, in order; empty if nothing was held out.
-    residuals
-        The absolute error at the held-out entries of a fit without them; None if nothing was held out.
+    error_bars
+        The errors at what was held out; None if nothing was.
     error_of_zero
         The root mean square of the held-out values: the error of an answer that is zero.
     holdout
         How entries were held out.
-    polish, smoothing, centred, mu
+    polish, smoothing, centred, mu, fills
         What was done around the method.
     """
 
@@ -91,10 +93,11 @@ class Outcome:
     result: Result
     loss: Loss | Robust
     points: Sequence[PathPoint] = ()
-    residuals: Floats | None = None
+    error_bars: ErrorBars | None = None
     error_of_zero: float = math.nan
     holdout: Holdout | None = None
     polish: Polish | None = None
     smoothing: Smoothing | None = None
     centred: bool = False
     mu: float = 0.0
+    fills: Sequence[SliceFill] = ()

@@ -29,13 +29,13 @@ def warn_of_a_fit_near_zero(outcome: Outcome, task: Task) -> None:
         return
     if outcome.holdout is not None and outcome.holdout.is_slices:
         return
-    if outcome.residuals is None:
+    if outcome.error_bars is None:
         some = slice(None, None, max(1, len(task.observations) // ENOUGH))
         values = task.observations.values[some]
         error = rmse(outcome.result.model.predict(task.observations.coords[some]), values)
         where, zero = "observed entries", rmse(np.zeros_like(values), values)
     else:
-        where, zero, error = "held-out entries", outcome.error_of_zero, float(np.sqrt(np.mean(outcome.residuals**2)))
+        where, zero, error = "held-out entries", outcome.error_of_zero, outcome.error_bars.rmse
     if error > NEAR_ZERO * zero > 0:
         warnings.warn(
             f"The answer is hardly better than 0 everywhere: its root mean square error on {where} is {error:.4g}, and "
@@ -45,17 +45,14 @@ def warn_of_a_fit_near_zero(outcome: Outcome, task: Task) -> None:
         )
 
 
-def warn_of_empty_slices(task: Task, labels: Labels) -> None:
-    """Warn of slices without any observed entry along the modes without a graph: low rank cannot fill them."""
-    for mode, size in enumerate(task.observations.shape):
-        if mode in task.graphs:
-            continue
-        empty = size - len(np.unique(task.observations.coords[:, mode]))
-        if empty:
-            called = repr(labels.called(mode))
-            warnings.warn(
-                f"{empty:,} of the {size:,} slices of mode {called} have no observed entry; "
-                f"low rank alone cannot fill them, and predicts them as 0; a graph can: laplacian={{{called}: graph}}.",
-                DoubtfulFitWarning,
-                stacklevel=3,
-            )
+def warn_of_empty_slices(outcome: Outcome, task: Task, labels: Labels) -> None:
+    """Warn of slices without any observed entry, and say how they were filled."""
+    for fill in outcome.fills:
+        size, called = task.observations.shape[fill.mode], repr(labels.called(fill.mode))
+        off = f", with an error of {fill.error:.4g} at slices that were held out" if np.isfinite(fill.error) else ""
+        warnings.warn(
+            f"{len(fill.slices):,} of the {size:,} slices of mode {called} have no observed entry; "
+            f"they are filled from {fill}{off}; a graph may do better: laplacian={{{called}: graph}}.",
+            DoubtfulFitWarning,
+            stacklevel=3,
+        )

@@ -24,6 +24,8 @@ from ..models import Centred, Model
 from .answer import Answer, Outcome
 from .centring import can_centre, centred_split, may_help, offset_of
 from .corrupt import Watch, is_robust, named_robust, rough_fit, without_corrupt
+from .empty_slices import fill_empty_slices
+from .error_bars import ErrorBars
 from .polish import polished_if_better
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
 from .splits import make_splits, whole_split
@@ -62,7 +64,7 @@ class Pipeline:
             )  # fmt: skip
         except (Stopped, TimeUp, KeyboardInterrupt) as stop:
             return self._best_so_far(stop)
-        return Outcome(method.resolved(problem), result, problem.loss)
+        return self._filled(Outcome(method.resolved(problem), result, problem.loss), problem)
 
     def best_of(self, methods: Sequence[Method], *, all_of_them: bool = True) -> Outcome:
         """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it.
@@ -300,18 +302,33 @@ class Pipeline:
 
     def _outcome(self, answer: Answer, result: Result, method: Method | None = None) -> Outcome:
         held_out = np.concatenate([split.held_out.values for split in self.splits])
-        return Outcome(
+        outcome = Outcome(
             method=answer.trial.method if method is None else method,
             result=result,
             loss=self._problem.loss,
             points=[point for trials in self._trials for point in trials.points],
-            residuals=answer.residuals,
+            error_bars=ErrorBars(answer.residuals),
             error_of_zero=rmse(np.zeros_like(held_out), held_out),
             holdout=self.holdout,
             polish=answer.polish,
             smoothing=answer.smoothing,
             centred=answer.centred,
             mu=answer.trial.point.mu,
+        )
+        return self._filled(outcome, self._problem)
+
+    def _filled(self, outcome: Outcome, problem: Problem) -> Outcome:
+        """Return an outcome whose slices without any observed entry are filled from the others."""
+        # A generator of its own, so that nothing else depends on whether slices are empty.
+        rng = np.random.default_rng(0)
+        model, entries = outcome.result.model, problem.observations
+        filled = fill_empty_slices(model, entries, problem.loss, rng, without=self._task.graphs)
+        bars = outcome.error_bars
+        return replace(
+            outcome,
+            result=replace(outcome.result, model=filled.model),
+            fills=filled.fills,
+            error_bars=None if bars is None else replace(bars, slices=filled.errors),
         )
 
     def _best_so_far(self, stop: BaseException) -> Outcome:
@@ -323,7 +340,9 @@ class Pipeline:
             return self._outcome(answer, result)
         if self._rough is not None:
             method, result = self._rough
-            return Outcome(method, replace(result, status=status), Square())
+            return self._filled(
+                Outcome(method, replace(result, status=status), Square()), Problem(self._task.observations, Square())
+            )
         raise stop if isinstance(stop, KeyboardInterrupt) else KeyboardInterrupt from stop
 
 

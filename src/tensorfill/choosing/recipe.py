@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..losses import Loss
 from ..losses.robust import Robust
 from ..methods.base import Method
+from .empty_slices import SliceFill
 from .holdout import Holdout
 from .polish import Polish
 from .smooth_field import Smoothing
@@ -32,6 +33,8 @@ class Recipe:
         The smooth field that is part of the answer, if any.
     polish
         The polish by least squares, if any.
+    fills
+        How slices without any observed entry were filled, for each mode that has some.
     mu
         The weight of the graph Laplacians, relative to the mean degree.
     seed
@@ -46,6 +49,7 @@ class Recipe:
     centred: bool = False
     smoothing: Smoothing | None = None
     polish: Polish | None = None
+    fills: Sequence[SliceFill] = ()
     mu: float = 0.0
     seed: int | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)

@@ -56,7 +56,7 @@ def _run(given: argparse.Namespace) -> int:
     began = time.monotonic()
     fit = complete(data, progress=not (given.quiet or given.json), **settings)
     seconds = time.monotonic() - began
-    half = _half_width(fit, interval)
+    half = None if interval is None else fit.half_width(interval)
     if given.model is not None:
         fit.save(given.model)
     if given.output is not None:
@@ -104,14 +104,6 @@ def _write(given: argparse.Namespace, data: Labelled, fit: Fit) -> None:
     else:
         content = replace(fit, restore=restore).filled(max_bytes=math.inf)
     write(given.output, content, labels=data.labels)
-
-
-def _half_width(fit: Fit, interval: float | None) -> float | None:
-    """Return half the width of an interval, which is the same at every entry."""
-    if interval is None:
-        return None
-    _, low, high = replace(fit, bounds=None).predict([[0] * len(fit.shape)], interval=interval)
-    return float(high[0] - low[0]) / 2
 
 
 def _answer(

@@ -39,6 +39,7 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
         ("polished", "by least squares on these ranks" if recipe.polish is not None else ""),
         ("smooth", _smooth(fit)),
         ("centred", "mean and effect of each index subtracted first" if recipe.centred else ""),
+        ("empty slices", "; ".join(f"{fit.labels.names[fill.mode]}: from {fill}" for fill in recipe.fills)),
         ("held out", _held_out(fit)),
     ]
 

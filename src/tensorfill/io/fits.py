@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
+from ..choosing.error_bars import ErrorBars, SliceErrors
 from ..labels import Labels
 from ..methods.base import History
 from ..methods.search import Path as SearchPath
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 FORMAT = "tensorfill-fit"
-VERSION = 3
+VERSION = 4
 """The version of the format that is written and read."""
 
 
@@ -46,8 +47,8 @@ def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
         "path": None if fit.path is None else encoded(list(fit.path)),
     }
     arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
-    if fit.residuals is not None:
-        arrays["residuals"] = fit.residuals
+    header["slices"] = _slices_for_file(fit.error_bars)
+    arrays |= _errors_for_file(fit.error_bars)
     header["labels"], keys = _labels_for_file(fit.labels)
     header["restore"], parts = _restorer_for_file(fit.restore)
     arrays |= keys | parts
@@ -66,7 +67,7 @@ def read_fit(path: str | PathLike[str]) -> dict[str, Any]:
         "history": History(decoded(header["history"])),
         "recipe": decoded(header["recipe"]),
         "path": None if points is None else SearchPath(decoded(points)),
-        "residuals": arrays.get("residuals"),
+        "error_bars": _read_errors(header, _named(arrays, "errors.")),
         "bounds": decoded(header["bounds"]),
         "labels": labels,
         "restore": _read_restorer(header, arrays, labels),
@@ -96,6 +97,30 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    if bars is not None:
+        arrays["errors.residuals"] = bars.residuals
+        for number, each in enumerate(bars.slices):
+            arrays[f"errors.{number}.empty"] = each.empty
+            arrays[f"errors.{number}.residuals"] = each.residuals
+    return arrays
+
+
+def _slices_for_file(bars: ErrorBars | None) -> list[list[int]]:
+    return [] if bars is None else [[each.mode, each.slices] for each in bars.slices]
+
+
+def _read_errors(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ErrorBars | None:
+    if "residuals" not in arrays:
+        return None
+    slices = [
+        SliceErrors(mode, arrays[f"{number}.empty"], arrays[f"{number}.residuals"], count)
+        for number, (mode, count) in enumerate(header["slices"])
+    ]
+    return ErrorBars(arrays["residuals"], slices)
 
 
 def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..choosing.empty_slices import Neighbours, SliceFill
 from ..choosing.holdout import Holdout
 from ..choosing.polish import Polish
 from ..choosing.recipe import Recipe
@@ -46,7 +47,8 @@ class Unsaved:
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
         *METHODS.values(), SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope, SmoothedRobust,
-        Tangent, Choice, Holdout, PathPoint, Polish, Recipe, Record, Smoothing, Unsaved,
+        Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill, Smoothing,
+        Unsaved,
     ]  # fmt: skip
     return {kind.__name__: kind for kind in kinds}
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.checks import coordinates, dense_size, mode_number
-from .._support.types import Floats, Integers
+from .._support.types import Floats, Integers, Matrix
 
 DENSE_LIMIT = 2**30
 """A dense array above this number of bytes is made only if the caller asks for it."""
@@ -59,7 +59,7 @@ class Model(ABC):
         """Return the model of the sub-tensor with these indices of each mode."""
 
     @abstractmethod
-    def multiplied(self, mode: int, matrix: Floats) -> Model:
+    def multiplied(self, mode: int, matrix: Matrix) -> Model:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
 
     @abstractmethod

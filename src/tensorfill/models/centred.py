@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.types import Floats, Integers
+from .._support.types import Floats, Integers, Matrix
 from .additive import Additive
 from .base import MODELS, Model
 from .dense import Dense
@@ -77,7 +77,7 @@ class Centred(Model):
         """Return the model of the sub-tensor with these indices of each mode."""
         return Centred(self.model.restrict(indices), self.offset.restrict(indices))
 
-    def multiplied(self, mode: int, matrix: Floats) -> Centred:
+    def multiplied(self, mode: int, matrix: Matrix) -> Centred:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j.
 
         The offset stays additive only if the rows of the matrix sum to one. Otherwise the result is dense.

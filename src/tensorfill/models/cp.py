@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.types import Floats, Integers
+from .._support.types import Floats, Integers, Matrix
 from .base import Model
 from .tucker import Tucker
 
@@ -122,7 +122,7 @@ class CPModel(Model):
         factors = [factor[index] for factor, index in zip(self.factors, indices, strict=True)]
         return CPModel([len(index) for index in indices], self.weights, factors)
 
-    def multiplied(self, mode: int, matrix: Floats) -> CPModel:
+    def multiplied(self, mode: int, matrix: Matrix) -> CPModel:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         factors = list(self.factors)
         factors[mode] = matrix.astype(self.dtype) @ factors[mode]

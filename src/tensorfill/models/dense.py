@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.checks import real_array
-from .._support.types import Floats, Integers
+from .._support.types import Floats, Integers, Matrix
+from ..algebra.unfolding import times
 from .base import Model
 
 
@@ -63,10 +64,9 @@ class Dense(Model):
         """Return the model of the sub-tensor with these indices of each mode."""
         return Dense(self.array[np.ix_(*indices)], self.ranks)
 
-    def multiplied(self, mode: int, matrix: Floats) -> Dense:
+    def multiplied(self, mode: int, matrix: Matrix) -> Dense:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
-        combined = np.tensordot(matrix.astype(self.dtype), self.array, axes=(1, mode))
-        return Dense(np.ascontiguousarray(np.moveaxis(combined, 0, mode)), self.ranks)
+        return Dense(times(matrix.astype(self.dtype), self.array, mode), self.ranks)
 
     def _dense(self) -> Floats:
         return self.array.copy()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.types import Floats, Integers
+from .._support.types import Floats, Integers, Matrix
 from ..algebra.component import Component, WeightedComponent
 from ..algebra.crossmode import inner_product_of_sums
 from ..algebra.operators import add_dense
-from ..algebra.unfolding import column_index, columns, sizes_around, unfold
+from ..algebra.unfolding import column_index, columns, sizes_around, times, unfold
 from .base import Model
 
 if TYPE_CHECKING:
@@ -124,17 +124,17 @@ class FoldedLowRank(Model):
             parts.append(Component(part.mode, part.u[indices[part.mode]], part.s, v))
         return FoldedLowRank([len(index) for index in indices], parts, self.weights)
 
-    def multiplied(self, mode: int, matrix: Floats) -> FoldedLowRank:
+    def multiplied(self, mode: int, matrix: Matrix) -> FoldedLowRank:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         matrix = matrix.astype(self.dtype)
-        shape = tuple(len(matrix) if axis == mode else size for axis, size in enumerate(self.shape))
+        shape = tuple(matrix.shape[0] if axis == mode else size for axis, size in enumerate(self.shape))
         parts = []
         for part in self.components:
             if part.mode == mode:
                 parts.append(Component(mode, matrix @ part.u, part.s, part.v))
                 continue
             before, after = sizes_around(self.shape, mode, without=part.mode)
-            v = matrix @ part.v.reshape(before, self.shape[mode], after * part.rank)
+            v = times(matrix, part.v.reshape(before, self.shape[mode], after * part.rank), 1)
             parts.append(Component(part.mode, part.u, part.s, v.reshape(columns(shape, part.mode), part.rank)))
         return FoldedLowRank(shape, parts, self.weights)
 

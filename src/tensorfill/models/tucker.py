@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.types import Floats, Integers
+from .._support.types import Floats, Integers, Matrix
 from ..algebra.component import WeightedComponent
 from ..algebra.tucker_entries import FactorRows, values_at
 from ..algebra.unfolding import unfold
@@ -156,7 +156,7 @@ class Tucker(Model):
             factors[mode] = factors[mode] @ basis
         return Tucker(self.shape, core, factors)
 
-    def multiplied(self, mode: int, matrix: Floats) -> Tucker:
+    def multiplied(self, mode: int, matrix: Matrix) -> Tucker:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         factors = list(self.factors)
         factors[mode] = matrix.astype(self.dtype) @ factors[mode]

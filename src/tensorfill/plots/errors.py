@@ -88,13 +88,10 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
 
 def half_width(fit: Fit, share: float = SHARE) -> float:
     """Return half the width of the interval that holds this share of entries; NaN if there is none."""
-    from dataclasses import replace
-
     try:
-        _, low, high = replace(fit, bounds=None).predict([[0] * len(fit.shape)], interval=share)
+        return fit.half_width(share)
     except ValueError:
         return math.nan
-    return float(high[0] - low[0]) / 2
 
 
 def fitted_sample(fit: Fit, most: int = MOST_POINTS) -> tuple[Floats, Floats]:

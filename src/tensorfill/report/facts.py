@@ -224,17 +224,14 @@ def modes(fit: Fit) -> list[Mode]:
 
 def empty_slices(fit: Fit) -> list[str]:
     """Return sentences about slices without any observed entry."""
-    seen = fit.observations
-    if seen is None:
-        return []
     found = []
-    for mode, size in enumerate(seen.shape):
-        empty = size - len(np.unique(seen.coords[:, mode]))
-        if empty:
-            found.append(
-                f"{empty:,} of the {size:,} slices of {mode_called(fit.labels, mode)} have no observed entry. Low rank "
-                "alone cannot fill them and predicts 0 there; a graph, a smooth field or centring can."
-            )
+    for fill in fit.recipe.fills:
+        size, called = fit.shape[fill.mode], mode_called(fit.labels, fill.mode)
+        off = f", with an error of {written(fill.error)} at held-out slices" if math.isfinite(fill.error) else ""
+        found.append(
+            f"{len(fill.slices):,} of the {size:,} slices of {called} have no observed entry. They are filled from "
+            f"{fill}{off}; a graph may do better."
+        )
     return found
 
 
