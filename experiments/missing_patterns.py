@@ -97,7 +97,7 @@ def text(data: Array, rng: np.random.Generator) -> Mask:
     page = Image.new("1", (columns, rows))
     draw = ImageDraw.Draw(page)
     letters = "the quick brown fox jumps over a lazy dog "
-    for top in range(int(rng.integers(10)), rows, 26):
+    for top in range(int(rng.integers(10)), rows, 56):
         start = int(rng.integers(len(letters)))
         draw.text((0, top), (letters[start:] + letters) * 2, fill=1, font=ImageFont.load_default(18))
     return np.repeat(np.asarray(page)[:, :, None], data.shape[2], axis=2)
@@ -108,7 +108,10 @@ def odds(mode: int, steps: int) -> Callable[[Array, np.random.Generator], Mask]:
 
     def hide(data: Array, rng: np.random.Generator) -> Mask:
         before = np.roll(data, steps, axis=mode)
-        scaled = (before - np.nanmean(before)) / np.nanstd(before)
+        others = tuple(range(1, data.ndim))
+        # Relative to its own sensor, or the largest sensors would have hardly any entry left.
+        scaled = before - np.nanmean(before, axis=others, keepdims=True)
+        scaled /= np.nanstd(before, axis=others, keepdims=True)
         chance = 1 / (1 + np.exp(-(2.5 * np.nan_to_num(scaled) - 1.5)))
         return rng.random(data.shape) < chance
 
@@ -146,7 +149,7 @@ def baselines(case: Case, data: Array, hidden: Mask) -> tuple[Array, Array]:
     if case.along is None:
         from skimage.restoration import inpaint_biharmonic
 
-        filled = inpaint_biharmonic(np.nan_to_num(data), hidden[:, :, 0], channel_axis=-1)
+        filled = inpaint_biharmonic(np.nan_to_num(data), np.ascontiguousarray(hidden[:, :, 0]), channel_axis=-1)
         return np.full(hidden.sum(), np.nanmean(data)), filled[hidden]
     mean = np.full(data.shape, np.nanmean(data))
     if case.whole:

@@ -130,7 +130,7 @@ class TestIntervals:
         many = SliceErrors(0, np.array([1]), np.arange(100.0), 100)
         assert few.half_width(0.9) == np.inf
         assert 89 <= many.half_width(0.9) <= 92
-        assert ErrorBars(np.arange(100.0), [few]).half_widths(np.array([[0], [1]]), 0.5).tolist() == [50.0, 60.0]
+        assert ErrorBars(np.arange(100.0), slices=[few]).half_widths(np.array([[0], [1]]), 0.5).tolist() == [50.0, 60.0]
 
 
 @pytest.mark.parametrize("kind", ["dense", "tucker", "cp", "folded", "centred"])

@@ -51,11 +51,14 @@ class ErrorBars:
     ----------
     residuals
         The absolute error at each held-out entry of a fit without it.
+    weights
+        How many missing entries each of them stands for, with a mean of one; None if all count alike.
     slices
         The errors at held-out slices, for each mode that has empty ones.
     """
 
     residuals: Floats
+    weights: Floats | None = None
     slices: Sequence[SliceErrors] = ()
 
     @property
@@ -83,12 +86,18 @@ class ErrorBars:
         return widths
 
     def half_width(self, share: float) -> float:
-        """Return half the width of the interval of an entry that lies as the held-out ones do."""
-        count = len(self.residuals)
-        place = math.ceil((count + 1) * share)
-        if place > count:
+        """Return half the width of the interval of an entry that lies as the missing ones do."""
+        weights = np.ones(len(self.residuals)) if self.weights is None else self.weights
+        # Entries of unequal weight are worth as much as this many of equal weight.
+        count = float(weights.sum() ** 2 / (weights @ weights))
+        if math.ceil((count + 1) * share) > count + 0.5:
+            held_out = f"{len(self.residuals)} held-out entries"
+            like = "" if count > 0.9 * len(self.residuals) else f", worth {count:.0f} that lie as the missing ones do"
             raise ValueError(
-                f"interval must be at most {count / (count + 1):.3f} with {count} held-out entries, "
+                f"interval must be at most {count / (count + 1):.3f} with {held_out}{like}, "
                 f"but {share} was given; hold out more by raising validation."
             )
-        return float(np.partition(self.residuals, place - 1)[place - 1])
+        order = np.argsort(self.residuals)
+        # The entry itself, whose error is not known, has the weight of one.
+        reached = np.cumsum(weights[order]) / (weights.sum() + weights.mean())
+        return float(self.residuals[order][np.searchsorted(reached, share * (1 - 1e-12))])

@@ -1,7 +1,9 @@
 """What to hold out: entries that go missing together are held out together.
 
 If whole fibres are missing, as when a sensor is down for a day or a pixel loses its three colours, a score on single
-entries is too optimistic: the neighbours that predict a held-out entry are missing too where it counts.
+entries is too optimistic: the neighbours that predict a held-out entry are missing too where it counts. The same holds
+for gaps of other forms, such as text on a picture or sensors that are silent for hours. Entries are then held out under
+the gaps themselves, moved to another place (see `tensorfill.choosing.gaps`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from .._support.checks import mode_number, whole_number
 from .._support.types import Integers
 from ..labels import Labels
 from ..observations import Observations
+from .gaps import under_moved_gaps, window_of_gaps
 
 TOGETHER = 0.5
 """Fibres count as observed or missing as a whole from this point on between chance (0) and always (1)."""
@@ -35,6 +38,9 @@ class Holdout:
         gave the entries.
     shape
         The shape of the tensor.
+    gaps
+        Whether entries are held out under the gaps of the data, moved to another place; the block is then a window with
+        several of them.
 
     Examples
     --------
@@ -44,16 +50,24 @@ class Holdout:
 
     block: tuple[int, ...] | None
     shape: tuple[int, ...]
+    gaps: bool = False
 
     @property
     def is_slices(self) -> bool:
         """Whether whole slices were held out, which low rank alone predicts as 0."""
-        return self.block is not None and sum(map(int.__eq__, self.block, self.shape)) >= len(self.shape) - 1
+        return (
+            self.block is not None
+            and not self.gaps
+            and sum(map(int.__eq__, self.block, self.shape)) >= len(self.shape) - 1
+        )
 
     def split(
         self, observations: Observations, fraction: float, rng: np.random.Generator
     ) -> tuple[Observations, Observations]:
         """Return a training part and a held-out part."""
+        if self.gaps and self.block is not None:
+            held_out = under_moved_gaps(observations, self.block, fraction, rng)
+            return observations.select(~held_out), observations.select(held_out)
         if self.block is None or max(self.block) == 1:
             return observations.split(fraction, rng=rng)
         return observations.split(fraction, by="block", block=self.block, rng=rng)
@@ -65,6 +79,8 @@ class Holdout:
         """Return what is held out together, with the names of the modes."""
         if self.block is None:
             return "the entries given"
+        if self.gaps:
+            return "gaps like those of the data"
         if max(self.block) == 1:
             return "single entries"
         whole = [mode for mode, size in enumerate(self.shape) if self.block[mode] == size > 1]
@@ -88,8 +104,9 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
     Parameters
     ----------
     how
-        ``"auto"`` for what goes missing together, ``"entry"`` for single entries, ``("fibre", mode)`` for whole fibres
-        along a mode, ``("slice", mode)`` for whole slices, one for each index of a mode, or the sizes of a block.
+        ``"auto"`` for what goes missing together, ``"entry"`` for single entries, ``"gaps"`` for what lies under the
+        gaps of the data, moved to another place, ``("fibre", mode)`` for whole fibres along a mode, ``("slice", mode)``
+        for whole slices, one for each index of a mode, or the sizes of a block.
     observations
         The observed entries.
 
@@ -106,6 +123,10 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
     shape = observations.shape
     if how == "entry":
         return Holdout((1,) * len(shape), shape)
+    if how in ("auto", "gaps"):
+        window = window_of_gaps(observations, asked=how == "gaps")
+        if window is not None:
+            return Holdout(window, shape, gaps=True)
     if how == "auto":
         return Holdout(_blocks_that_go_missing(observations), shape)
     if isinstance(how, Sequence) and not isinstance(how, str) and len(how) == 2 and how[0] in ("fibre", "slice"):
@@ -116,8 +137,8 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
         sizes = [whole_number(size, "a size of holdout", at_least=1) for size in how]
         return Holdout(tuple(min(size, most) for size, most in zip(sizes, shape, strict=True)), shape)
     raise ValueError(
-        "holdout must be 'auto', 'entry', ('fibre', mode), ('slice', mode) or the sizes of a block, one whole number "
-        f"for each of the {len(shape)} modes, but {how!r} was given."
+        "holdout must be 'auto', 'entry', 'gaps', ('fibre', mode), ('slice', mode) or the sizes of a block, one whole "
+        f"number for each of the {len(shape)} modes, but {how!r} was given."
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._support.clock import Clock, TimeUp
+from .._support.types import Floats
 from ..losses import Square
 from ..losses.robust import EFFICIENT, make_robust
 from ..methods.base import Method, Result, Status, Stopped
@@ -27,6 +28,7 @@ from .corrupt import Watch, is_robust, named_robust, rough_fit, without_corrupt
 from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
 from .polish import polished_if_better
+from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
 from .splits import make_splits, whole_split
 from .task import Run, Task
@@ -307,7 +309,7 @@ class Pipeline:
             result=result,
             loss=self._problem.loss,
             points=[point for trials in self._trials for point in trials.points],
-            error_bars=ErrorBars(answer.residuals),
+            error_bars=ErrorBars(answer.residuals, self._resemblance(answer)),
             error_of_zero=rmse(np.zeros_like(held_out), held_out),
             holdout=self.holdout,
             polish=answer.polish,
@@ -316,6 +318,21 @@ class Pipeline:
             mu=answer.trial.point.mu,
         )
         return self._filled(outcome, self._problem)
+
+    def _resemblance(self, answer: Answer) -> Floats | None:
+        """Return how many missing entries each held-out entry stands for; None where there are no intervals."""
+        first = self.splits[0]
+        if not can_centre(self._problem.loss) or first.reduced is not None or self.holdout.block is None:
+            return None
+        # A generator of its own, so that the same seed gives the same answer with and without intervals.
+        rng, model = np.random.default_rng(0), self._whole_model(answer)
+        observed = self._problem.observations
+        return np.concatenate(
+            [
+                weights_of(split.held_out.coords, split.problem.observations, observed, model, rng)
+                for split in self.splits
+            ]
+        )
 
     def _filled(self, outcome: Outcome, problem: Problem) -> Outcome:
         """Return an outcome whose slices without any observed entry are filled from the others."""

@@ -30,8 +30,9 @@ class Choice:
     validation
         The fraction of the entries that is held out, or the held-out entries themselves.
     holdout
-        What is held out together: ``"auto"`` for what goes missing together (single entries, whole fibres or blocks);
-        ``"entry"`` for single entries; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for slices, one
+        What is held out together: ``"auto"`` for what goes missing together (single entries, whole fibres, blocks or
+        gaps of any form); ``"entry"`` for single entries; ``"gaps"`` for what lies under the gaps of the data, moved to
+        another place; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for slices, one
         for each index of a mode; or the sizes of a block.
     splits
         How many times entries are held out anew. All splits choose together, side by side, and error bars rest on all

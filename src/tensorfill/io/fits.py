@@ -103,6 +103,8 @@ def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     if bars is not None:
         arrays["errors.residuals"] = bars.residuals
+        if bars.weights is not None:
+            arrays["errors.weights"] = bars.weights
         for number, each in enumerate(bars.slices):
             arrays[f"errors.{number}.empty"] = each.empty
             arrays[f"errors.{number}.residuals"] = each.residuals
@@ -120,7 +122,7 @@ def _read_errors(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Err
         SliceErrors(mode, arrays[f"{number}.empty"], arrays[f"{number}.residuals"], count)
         for number, (mode, count) in enumerate(header["slices"])
     ]
-    return ErrorBars(arrays["residuals"], slices)
+    return ErrorBars(arrays["residuals"], arrays.get("weights"), slices)
 
 
 def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

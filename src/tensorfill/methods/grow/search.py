@@ -76,6 +76,9 @@ EXACT = 1e-5
 KEPT = 0.75
 """The share of the directions that is kept when a model is cut back."""
 
+OUT_OF_REACH = 2.0
+"""Fewer directions do not bring a mean loss this many times that of a rival below it."""
+
 CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
 
@@ -129,7 +132,10 @@ class GrowSearch:
         """Grow by directions, and then by terms in the form that held-out entries prefer."""
         self._keep(self._tried([growth.zero() for growth in self._growths]))
         self._append_directions()
-        if max(self._ranks[mode] for mode in self._free) > MOST_DIRECTIONS or self._is_left(FAR_ABOVE):
+        if self._has_many_directions and self._kept.losses.mean() > OUT_OF_REACH * self._trials.rival:
+            self._is_settled = False
+            return
+        if self._has_many_directions or self._is_left(FAR_ABOVE):
             # The spectrum falls slowly. Least squares cannot have what is left, and single directions hardly matter.
             self._cut_back()
             if self._settings.form == "cp":
@@ -147,6 +153,10 @@ class GrowSearch:
         self._conclusive = self._is_exact or (
             not self._empty and self._few_unknowns and not self._is_left(CLEARLY_ABOVE)
         )
+
+    @property
+    def _has_many_directions(self) -> bool:
+        return max(self._ranks[mode] for mode in self._free) > MOST_DIRECTIONS
 
     # One trial
 
@@ -210,7 +220,7 @@ class GrowSearch:
             if not any(counts.values()):
                 return
             chosen = [{mode: each[mode][:, :count] for mode, count in counts.items()} for each in found]
-            if not self._grown_by(chosen, LIKELY):
+            if not self._grown_by(chosen, LIKELY) or self._has_many_directions:
                 return
             free = [self._ranks[mode] for mode in self._free]
             if max(free) > UNEQUAL * min(free):

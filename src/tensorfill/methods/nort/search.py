@@ -31,6 +31,11 @@ OUT_OF_REACH = 2.0
 PATIENCE = 4
 """A path ends after this many points without a better score."""
 
+MANY_RANKS = 50
+LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
+"""A path with more ranks than that ends if as many points gain less than this share of the error, or than the second
+share if a rival is out of reach."""
+
 CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
 
@@ -118,7 +123,7 @@ class NortSearch:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
         self._begin(trials)
         lead = self._one_mode_alone(self._follow(self._top(self._family.first), None))
-        if trials.leader.losses.mean() > OUT_OF_REACH * trials.rival:
+        if not self._is_in_reach(trials.leader):
             return
         if self._weigh():
             lead = self._again(lead, lead.candidate.q)[0]
@@ -242,12 +247,28 @@ class NortSearch:
             start = last
             if last.beats(trials[best]):
                 best = len(trials) - 1
-            if _hopeless(last, trials[best], len(trials) - 1 - best):
+            if _hopeless(last, trials[best], len(trials) - 1 - best) or self._levels_off(trials):
                 break
             early = max(best - LEAD, 0)
             del trials[:early]
             best -= early
         return trials
+
+    def _levels_off(self, trials: Sequence[Trial]) -> bool:
+        """Return whether the last points of a path were hardly better than each other, while ranks were high.
+
+        Data that is not of low rank has such a path: every further direction explains a little more, at a higher cost.
+        """
+        if len(trials) <= PATIENCE:
+            return False
+        before, last = trials[-PATIENCE - 1], trials[-1]
+        gain = before.point.held_out - last.point.held_out
+        least = LEAST_GAIN if self._is_in_reach(last) else LEAST_GAIN_OUT_OF_REACH
+        return 0 <= gain < least * before.point.held_out and min(last.point.ranks) > MANY_RANKS
+
+    def _is_in_reach(self, trial: Trial) -> bool:
+        """Return whether an answer is near enough to that of a rival to be brought below it."""
+        return bool(trial.losses.mean() <= OUT_OF_REACH * self._trials.rival)
 
     def _below(self, above: Candidate) -> Iterator[Candidate]:
         """Return falling candidates, down to the cut at which ranks fill with noise."""

@@ -1,0 +1,100 @@
+"""Weights of held-out entries: those that lie as the missing ones do count more, and intervals hold there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorfill import Observations
+from tensorfill.choosing.error_bars import ErrorBars
+from tensorfill.choosing.resemblance import _distances, _logistic_scores, sample_of_missing, weights_of
+from tensorfill.models import Dense
+
+
+def test_distances_against_a_loop():
+    rng = np.random.default_rng(0)
+    seen = rng.random((6, 7, 5)) < 0.3
+    data = Observations.from_dense(np.ones(seen.shape), seen)
+    coords = np.argwhere(np.ones(seen.shape, dtype=bool))
+    for mode in range(3):
+        found = _distances(coords, data, mode).reshape(seen.shape)
+        for place in coords[::7]:
+            key = [*place]
+            key[mode] = slice(None)
+            line = np.flatnonzero(seen[tuple(key)])
+            nearest = np.abs(line - place[mode]).min() if len(line) else seen.shape[mode]
+            assert found[tuple(place)] == max(nearest, 1)
+
+
+@pytest.mark.parametrize("density", [0.02, 0.5, 0.97])
+def test_missing_entries_are_missing_and_none_is_in_an_empty_slice(density):
+    rng = np.random.default_rng(0)
+    seen = rng.random((30, 20, 10)) < density
+    seen[4] = False
+    coords = sample_of_missing(Observations.from_dense(np.ones(seen.shape), seen), 500, rng)
+    assert not seen[tuple(coords.T)].any()
+    assert 4 not in coords[:, 0]
+    assert len(np.unique(coords, axis=0)) > 100
+
+
+def test_logistic_regression_finds_the_odds():
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((20_000, 2))
+    labels = rng.random(20_000) < 1 / (1 + np.exp(-(0.5 + 1.5 * features[:, 0])))
+    scores = _logistic_scores(features, labels.astype(float))
+    np.testing.assert_allclose(scores, 0.5 + 1.5 * features[:, 0], atol=0.2)
+
+
+def halves(rng, inside):
+    """Return a table of which more is missing in its upper rows, with noise three times as large there."""
+    scale = np.where(np.arange(200) < 100, 3.0, 1.0)[:, None]
+    truth = np.outer(np.linspace(1, 2, 200), np.ones(60))
+    values = truth + scale * rng.standard_normal(truth.shape)
+    seen = rng.random(truth.shape) < np.where(scale > 1, inside, 0.9)
+    return truth, values, seen
+
+
+def test_weights_turn_held_out_errors_into_those_of_missing_entries():
+    rng = np.random.default_rng(0)
+    truth, values, seen = halves(rng, 0.2)
+    observed = Observations.from_dense(values, seen)
+    fitted, held_out = observed.split(0.2, rng=0)
+    residuals = np.abs(held_out.values - truth[tuple(held_out.coords.T)])
+    weights = weights_of(held_out.coords, fitted, observed, Dense(truth), rng)
+    errors = np.abs(values - truth)[~seen]
+    plain, weighted = (ErrorBars(residuals, each).half_width(0.9) for each in (None, weights))
+    assert np.mean(errors <= plain) < 0.8
+    assert 0.87 < np.mean(errors <= weighted) < 0.93
+
+
+def test_weights_are_even_where_entries_are_missing_at_random():
+    rng = np.random.default_rng(0)
+    truth, values, seen = halves(rng, 0.9)
+    observed = Observations.from_dense(values, seen)
+    fitted, held_out = observed.split(0.2, rng=0)
+    weights = weights_of(held_out.coords, fitted, observed, Dense(truth), rng)
+    assert weights.mean() == pytest.approx(1.0)
+    assert np.quantile(weights, 0.05) > 0.7
+    assert np.quantile(weights, 0.95) < 1.4
+
+
+def test_too_few_entries_count_alike():
+    data = Observations.from_dense(np.ones((10, 10)), np.random.default_rng(0).random((10, 10)) < 0.9)
+    fitted, held_out = data.split(0.1, rng=0)
+    weights = weights_of(held_out.coords, fitted, data, Dense(np.ones((10, 10))), np.random.default_rng(0))
+    np.testing.assert_array_equal(weights, 1.0)
+
+
+def test_no_few_entries_decide_alone():
+    residuals, weights = np.arange(1000.0), np.ones(1000)
+    weights[0] = 1e9
+    with pytest.raises(ValueError, match=r"1000 held-out entries, worth 1 that lie as the missing ones do, but 0\.9"):
+        ErrorBars(residuals, weights).half_width(0.9)
+
+
+def test_equal_weights_are_no_weights():
+    residuals = np.random.default_rng(0).exponential(size=157)
+    for share in (0.5, 0.8, 0.9, 0.99):
+        assert ErrorBars(residuals, np.ones(157)).half_width(share) == ErrorBars(residuals).half_width(share)
+        place = int(np.ceil(158 * share))
+        assert ErrorBars(residuals).half_width(share) == np.sort(residuals)[place - 1]
