@@ -91,8 +91,10 @@ def complete(
         residuals of the method is added along them. ``"auto"`` considers the modes whose neighbouring entries agree
         more than distant ones, and adds the field if held-out entries gain; None never does.
     centre
-        Whether the mean and the effect of each index of each mode are subtracted first and added again at the
-        end. ``"auto"`` tries it if they alone come near to the best without, and keeps it if it is better.
+        Whether a mean and an effect of each index of each mode are fitted first, and the method fits what they leave.
+        For ``"square"`` and ``"huber"`` they are subtracted, and ``"auto"`` tries it if they alone come near to the
+        best without, and keeps it if it is better. For ``"logistic"`` and ``"poisson"`` they are scores, and
+        ``"auto"`` fits them if that is better than scores of zero at the held-out entries.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
         penalty, and keeps that if the held-out error falls.
