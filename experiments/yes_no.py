@@ -18,6 +18,7 @@ Cases
 How
     square, logistic, poisson: `tensorfill.complete(data, loss=..., rng=seed)`. For counts and probabilities the square
     loss's predictions are clipped to what is possible, at 1e-3 from 0 and 1 (or above 0).
+    logistic-same, square-same: the same with ``same=(0, 1)``, for umls, whose first two modes are the same entities.
     rescal: X_k = A R_k A^T by L-BFGS (scipy) on all observed entries with the square loss, rescal-logistic with the
     logistic loss and an offset for each relation; the rank and the ridge are those with the lowest loss on a tenth of
     the observed entries.

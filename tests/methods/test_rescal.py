@@ -87,3 +87,22 @@ def test_what_it_does_not_take_gets_one_sentence():
     refuses(ValueError, ["method 'rescal'", "three modes"], lambda: complete(table, method=Rescal(), rng=0))
     refuses(ValueError, ["rank", "-1"], lambda: Rescal(rank=-1))
     refuses(ValueError, ["ridge", "-1"], lambda: Rescal(ridge=-1))
+
+
+def test_auto_tries_it_where_two_modes_are_the_same_and_held_out_entries_choose():
+    tensor, seen = planted(density=0.4)
+    yes = seen.with_values((seen.values > 0).astype(float))
+    fit = complete(yes, loss="logistic", same=(0, 1), rng=0)
+    assert {point.method.name for point in fit.path} == {"nort", "rescal"}
+    hidden = np.isnan(yes.to_dense())
+    assert np.mean((fit.to_dense() > 0)[hidden] == (tensor > 0)[hidden]) > 0.7
+
+
+def test_modes_that_are_not_the_same_are_refused():
+    _, seen = planted()
+    for same in ((0, 2), (1, 1), (0,), "heads", (0, 1, 2)):
+        refuses(ValueError, ["same"], lambda same=same: complete(seen, same=same, rng=0))
+    xarray = pytest.importorskip("xarray")
+    heads, tails = [f"n{number}" for number in range(15)], [f"m{number}" for number in range(15)]
+    array = xarray.DataArray(seen.to_dense(), {"head": heads, "tail": tails, "relation": range(6)})
+    refuses(ValueError, ["same", "labels"], lambda: complete(array, same=("head", "tail"), rng=0))

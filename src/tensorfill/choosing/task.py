@@ -64,6 +64,8 @@ class Task:
         The loss; a robust one by name or as an object.
     choice
         How entries are held out.
+    same
+        Two modes that are the same entities, or None.
     graphs
         Laplacians by mode.
     smooth
@@ -79,6 +81,7 @@ class Task:
     observations: Observations
     loss: str | Loss | Robust
     choice: Choice = field(default_factory=Choice)
+    same: tuple[int, int] | None = None
     graphs: Mapping[int, Graph] = field(default_factory=dict)
     smooth: Sequence[int] | str | None = "auto"
     centre: bool | str = "auto"
