@@ -257,7 +257,7 @@ def test_complete_data_and_constant_data_are_no_trouble():
         ({"method": []}, ["method", "empty"]),
         ({"method": "tucker_als", "refine": "tucker"}, ["refine", "method 'tucker_als'"]),
         ({"method": "tucker_als", "loss": "huber"}, ["method 'tucker_als'", "loss 'square'"]),
-        ({"loss": Doubled(), "centre": True}, ["centre", "loss 'square' or 'huber'"]),
+        ({"loss": Doubled(), "centre": True}, ["centre", "loss 'square' or 'huber'", "whose prediction is a score"]),
         ({"loss": Doubled(), "smooth": [0]}, ["smooth", "loss 'square' or 'huber'"]),
         ({"loss": "huber", "refine": "tucker"}, ["refine='tucker'", "loss 'square'"]),
         ({"bounds": (1, 0)}, ["bounds", "low"]),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .methods.grow import Grow
     from .methods.nort import Nort, SmoothedNort
     from .methods.problem import Problem
+    from .methods.rescal import Rescal
     from .methods.softimpute import SoftImpute
     from .methods.tucker_als import TuckerAls
     from .observations import Observations
@@ -40,6 +41,7 @@ _HOMES = {
     "Nort": "methods.nort",
     "Observations": "observations",
     "Problem": "methods.problem",
+    "Rescal": "methods.rescal",
     "SmoothedNort": "methods.nort",
     "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
@@ -74,6 +76,7 @@ __all__ = [
     "Nort",
     "Observations",
     "Problem",
+    "Rescal",
     "SmoothedNort",
     "SoftImpute",
     "Status",

@@ -58,6 +58,8 @@ class Contender:
         What was done around the method, in words.
     losses
         The loss at each held-out entry.
+    clipped
+        Whether comparisons clip the largest losses.
     """
 
     method: Method
@@ -70,6 +72,7 @@ class Contender:
     trials: int
     stages: tuple[str, ...] = ()
     losses: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+    clipped: bool = field(default=True, repr=False)
 
     @property
     def name(self) -> str:
@@ -95,7 +98,7 @@ class Comparison(Records[Contender]):
 
     def is_clear(self) -> bool:
         """Return whether the best beats the second by more than chance, entry by entry."""
-        return len(self) < 2 or are_better(self[0].losses, self[1].losses)
+        return len(self) < 2 or are_better(self[0].losses, self[1].losses, clipped=self[0].clipped)
 
     def plot(self, ax: Axes | None = None, *, file: str | PathLike[str] | None = None) -> Axes:
         """Draw the held-out errors with their standard errors, and the seconds; see `plots.comparison`."""
@@ -220,4 +223,5 @@ def _contender(pipeline: Pipeline, method: Method, clock: Clock) -> Contender:
         trials=len(answer.trials.points),
         stages=tuple(name for name, done in stages.items() if done),
         losses=answer.losses,
+        clipped=answer.trials.clipped,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ._support.checks import choice as one_of
-from ._support.checks import generator, listed, whole_number
+from ._support.checks import generator, listed, mode_number, whole_number
 from ._support.clock import Clock
 from ._support.parallel import blas_threads
 from ._support.progress import Display
@@ -31,6 +31,7 @@ from .losses import Loss, Robust, Square, make_loss, prepare
 from .methods.base import Callback, Method
 from .methods.problem import Problem
 from .methods.registry import AUTOMATIC, METHODS, make_method, setting_names
+from .methods.rescal import Rescal
 from .methods.search import Path
 from .models import Model
 from .observations import Observations
@@ -43,6 +44,7 @@ def complete(
     value: str | None = None,
     method: str | Method | Sequence[str | Method] = "auto",
     loss: str | Loss | Robust = "square",
+    same: Sequence[int | str] | None = None,
     laplacian: Mapping[Any, Any] | None = None,
     smooth: Sequence[int | str] | str | None = "auto",
     centre: bool | str = "auto",
@@ -82,6 +84,9 @@ def complete(
         kinds and ``"poisson"`` for counts, both of which predict scores (see `Fit.predict_mean`); ``"l1"``,
         ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries (see `Fit.outliers`); or an
         object with `value`, `derivative` and `curvature`.
+    same
+        Two of three modes that are the same entities, as in ``("head", "tail")`` or ``(0, 1)``. ``method="auto"`` then
+        also tries `Rescal`, which has one factor for both, and held-out entries choose.
     laplacian
         Graphs by mode, as in ``{0: graphs.haversine(latlon)}`` or ``{"station": ...}``: a Laplacian, or a kernel of
         `tensorfill.graphs` whose width is chosen on held-out slices. They fill slices without any observed entry.
@@ -91,8 +96,10 @@ def complete(
         residuals of the method is added along them. ``"auto"`` considers the modes whose neighbouring entries agree
         more than distant ones, and adds the field if held-out entries gain; None never does.
     centre
-        Whether the mean and the effect of each index of each mode are subtracted first and added again at the
-        end. ``"auto"`` tries it if they alone come near to the best without, and keeps it if it is better.
+        Whether a mean and an effect of each index of each mode are fitted first, and the method fits what they leave.
+        For ``"square"`` and ``"huber"`` they are subtracted, and ``"auto"`` tries it if they alone come near to the
+        best without, and keeps it if it is better. For ``"logistic"`` and ``"poisson"`` they are scores, and
+        ``"auto"`` fits them if that is better than scores of zero at the held-out entries.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
         penalty, and keeps that if the held-out error falls.
@@ -143,6 +150,7 @@ def complete(
         value=value,
         dtype=dtype,
         loss=loss,
+        same=same,
         laplacian=laplacian,
         smooth=smooth,
         centre=centre,
@@ -192,6 +200,7 @@ def taken_in(
     value: str | None = None,
     dtype: DTypeLike = np.float64,
     loss: str | Loss | Robust = "square",
+    same: Sequence[int | str] | None = None,
     laplacian: Mapping[Any, Any] | None = None,
     smooth: Sequence[int | str] | str | None = "auto",
     centre: bool | str = "auto",
@@ -221,6 +230,7 @@ def taken_in(
     task = Task(
         observations=fitted,
         loss=prepared,
+        same=_checked_same(same, labels, fitted.shape),
         choice=_checked_choice(choose or Choice(), labels, loss, dtype),
         graphs=checked_graphs(labels.numbered(laplacian, "laplacian"), fitted, rng),
         smooth=smooth_by_number,
@@ -243,6 +253,24 @@ def _check_size_of_values(observations: Observations) -> None:
             f"The largest value is {largest:.3g} in size, and must lie between {1 / extreme:g} and {extreme:g} for "
             f"{observations.dtype.name}; divide the values by a constant first."
         )
+
+
+def _checked_same(same: Any, labels: Labels, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """Return two modes by number, if they can be the same entities."""
+    if same is None:
+        return None
+    modes = labels.numbers(same)
+    if not isinstance(modes, list) or len(modes) != 2 or len(shape) != 3:
+        raise ValueError(f"same must be two modes of a tensor of three, such as (0, 1), but {same!r} was given.")
+    first, second = (mode_number(mode, "same", len(shape)) for mode in modes)
+    alike = first != second and shape[first] == shape[second]
+    keys: list[Any] = [labels.keys[first], labels.keys[second]]
+    if not alike or not (keys[0] is keys[1] or np.array_equal(*keys)):
+        raise ValueError(
+            f"same must be two modes with the same indices and labels, but {same!r} was given; give both modes all "
+            "entities, in the same order."
+        )
+    return first, second
 
 
 def _checked_choice(choice: Choice, labels: Labels, loss: Any, dtype: DTypeLike) -> Choice:
@@ -273,7 +301,7 @@ def candidates(
     automatic = isinstance(method, str) and method == "auto"
     several = method if isinstance(method, list | tuple) else [method]
     if automatic:
-        several = _with_settings(automatic_choice, settings)
+        several, settings = _automatic(automatic_choice, settings, task.same)
     if not several:
         raise ValueError("method must name at least one method, but the list is empty.")
     if len(several) > 1 and settings and not automatic:
@@ -297,6 +325,19 @@ def candidates(
             continue
         found.append(made)
     return found
+
+
+def _automatic(
+    methods: Sequence[str], settings: Mapping[str, Any], same: tuple[int, int] | None
+) -> tuple[list[str | Method], Mapping[str, Any]]:
+    """Return what ``"auto"`` tries, and the settings that are still to be given to the methods.
+
+    If two modes are the same entities, that includes RESCAL.
+    """
+    if same is None or any(name not in setting_names(Rescal) for name in settings):
+        return [*_with_settings(methods, settings)], settings
+    known = [name for name in methods if all(setting in setting_names(METHODS[name]) for setting in settings)]
+    return [*(make_method(name, settings) for name in known), Rescal(same=same, **settings)], {}
 
 
 def _with_settings(methods: Sequence[str], settings: Mapping[str, Any]) -> list[str]:

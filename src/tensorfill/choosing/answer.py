@@ -12,7 +12,7 @@ from .._support.types import Floats
 from ..losses import Loss
 from ..losses.robust import Robust
 from ..methods.base import Method, Result
-from ..methods.search import PathPoint, Search, Trial
+from ..methods.search import PathPoint, Search, Trial, are_better
 from ..models import Model
 from .empty_slices import SliceFill
 from .error_bars import ErrorBars
@@ -39,6 +39,8 @@ class Answer:
         What was done to the answer of the method, if anything.
     centred
         Whether the models are of centred data.
+    rounds
+        How often the mean and the effects were fitted again, beside the answer.
     """
 
     trials: Trials
@@ -50,11 +52,16 @@ class Answer:
     polish: Polish | None = None
     smoothing: Smoothing | None = None
     centred: bool = False
+    rounds: int = 0
 
     @classmethod
     def of(cls, trials: Trials, search: Search, trial: Trial) -> Answer:
         """Return the answer of a trial as it is."""
         return cls(trials, search, trial, trials.splits, trial.models, trial.losses, centred=trials.centred)
+
+    def beats(self, other: Answer | None) -> bool:
+        """Return whether it is better than another answer, or than none, by more than chance."""
+        return other is None or are_better(self.losses, other.losses, clipped=self.trials.clipped)
 
     @property
     def residuals(self) -> Floats:

@@ -1,56 +1,73 @@
-"""Centring: the mean and the effect of each index are subtracted first and added again at the end."""
+"""Centring: a mean and an effect of each index are fitted first, and the method fits what they leave.
+
+For the square loss they are subtracted from the values. For a loss whose prediction is a score, they are scores too,
+and the method adds to them: without them a score of zero would say that yes is as likely as no, or that a count is one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from ..losses import Huber, Loss, Square
+from .._support.types import Floats
+from ..losses import Huber, Loss, Square, is_score
 from ..methods.problem import Problem
+from ..methods.search import are_better
+from ..models import Model
 from ..models.additive import Additive
-from ..observations import Observations
 from .additive_effects import fit_additive
+from .score_effects import fit_score_effects
+from .smooth_field import nothing
 from .splits import Split
-from .trials import error_of
+from .trials import error_of, losses_of
 
 WORTH_CENTRING = 1.5
 """Centring is tried if the mean and the effects alone have at most this many times the best error without it."""
 
 
-def can_centre(loss: Loss) -> bool:
+def is_of_differences(loss: Loss) -> bool:
     """Return whether a loss depends on differences only, so that the same offset can be subtracted from both sides."""
     return isinstance(loss, Square | Huber)
 
 
+def can_centre(loss: Loss) -> bool:
+    """Return whether a mean and effects can be fitted first."""
+    return is_of_differences(loss) or is_score(loss)
+
+
 def may_help(splits: Sequence[Split], error: float) -> bool:
     """Return whether the mean and the effects alone come near to an error on the held-out entries."""
-    losses = []
-    for split in splits:
-        prediction = extended(offset_of(split), split).predict(split.held_out.coords)
-        losses.append(split.problem.loss.value(prediction, split.held_out.values))
-    return error_of(np.concatenate(losses)) <= WORTH_CENTRING * error
+    return error_of(_losses_of_nothing([centred_split(split) for split in splits])) <= WORTH_CENTRING * error
 
 
-def offset_of(split: Split) -> Additive:
-    """Return the mean and the effects of the entries to fit."""
-    return fit_additive(split.problem.observations)
+def are_needed(splits: Sequence[Split]) -> bool:
+    """Return whether the mean and the effects alone are better than scores of zero on the held-out entries."""
+    centred = [centred_split(split) for split in splits]
+    return are_better(_losses_of_nothing(centred), _losses_of_nothing(splits), clipped=False)
+
+
+def _losses_of_nothing(splits: Sequence[Split]) -> Floats:
+    """Return the loss at each held-out entry if the method adds nothing."""
+    return losses_of(splits, [nothing(split.problem.observations) for split in splits])
 
 
 def centred_split(split: Split) -> Split:
-    """Return a split with the mean and the effects of its entries to fit subtracted from all entries."""
-    offset = offset_of(split)
-    problem = Problem(_without(split.problem.observations, offset), split.problem.loss)
-    return Split(problem, _without(split.held_out, extended(offset, split)), split.reduced)
+    """Return the split of what the mean and the effects leave."""
+    return split.beyond(_effects(split.problem))
 
 
-def extended(offset: Additive, split: Split) -> Additive:
-    """Return the mean and the effects for all slices, from those of the slices that are fitted."""
-    effects = list(offset.effects)
-    for extension in () if split.reduced is None else split.reduced.extensions:
-        effects[extension.mode] = extension.matrix @ effects[extension.mode]
-    return Additive(offset.mean, tuple(effects))
+def centred_beside(split: Split, model: Model) -> Split:
+    """Return the split of what the mean and the effects leave, fitted beside a model of the rest.
+
+    Parameters
+    ----------
+    split
+        The split as it is, not centred.
+    model
+        A model of what an earlier mean and earlier effects left.
+    """
+    problem = split.problem
+    return split.beyond(_effects(problem.beyond(model.predict(problem.observations.coords))))
 
 
-def _without(observations: Observations, offset: Additive) -> Observations:
-    return observations.with_values(observations.values - offset.predict(observations.coords))
+def _effects(problem: Problem) -> Additive:
+    return fit_score_effects(problem) if is_score(problem.loss) else fit_additive(problem.observations)

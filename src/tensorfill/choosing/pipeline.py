@@ -15,15 +15,15 @@ import numpy as np
 
 from .._support.clock import Clock, TimeUp
 from .._support.types import Floats
-from ..losses import Square
+from ..losses import Square, is_score
 from ..losses.robust import EFFICIENT, make_robust
 from ..methods.base import Method, Result, Status, Stopped
 from ..methods.problem import Problem
-from ..methods.search import Trial, are_better
+from ..methods.search import Trial
 from ..metrics import rmse
-from ..models import Centred, Model
+from ..models import Model
 from .answer import Answer, Outcome
-from .centring import can_centre, centred_split, may_help, offset_of
+from .centring import are_needed, can_centre, centred_beside, centred_split, is_of_differences, may_help
 from .corrupt import Watch, is_robust, named_robust, rough_fit, without_corrupt
 from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
@@ -34,6 +34,9 @@ from .splits import make_splits, whole_split
 from .task import Run, Task
 from .trials import Trials, fitted, losses_of
 from .walk import search_for
+
+MOST_ROUNDS = 2
+"""The mean and the effects are fitted beside the answer at most this often."""
 
 
 class Pipeline:
@@ -104,6 +107,7 @@ class Pipeline:
         try:
             self._search(method, clock)
             self._bring_to_the_end()
+            self._centre_again(clock)
             if finish:
                 self._finish(clock)
         except (Stopped, TimeUp) as stop:
@@ -131,7 +135,7 @@ class Pipeline:
         """The best answer so far."""
         if self._champion is None:
             return self.current
-        if self._current is not None and are_better(self._current.losses, self._champion.losses):
+        if self._current is not None and self._current.beats(self._champion):
             return self._current
         return self._champion
 
@@ -168,12 +172,12 @@ class Pipeline:
     def _search(self, method: Method, clock: Clock) -> None:
         """Find the best settings for the data as it is or, if that is better, for the centred data."""
         task = self._task
-        if task.centre is True:
+        possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
+        if task.centre is True or (possible and is_score(self._problem.loss) and are_needed(self.splits)):
             self._searched(method, clock, centred=True)
             return
         plain = self._searched(method, clock, centred=False)
-        possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
-        if possible and may_help(self.splits, plain.point.held_out):
+        if possible and is_of_differences(self._problem.loss) and may_help(self.splits, plain.point.held_out):
             self._searched(method, clock, centred=True)
 
     def _searched(self, method: Method, clock: Clock, *, centred: bool) -> Trial:
@@ -183,8 +187,9 @@ class Pipeline:
 
         def tried(trial: Trial) -> None:
             self._run.display.tried(sum(len(each.points) for each in self._trials), trial.point.held_out)
-            if trials.best is trial and (before is None or are_better(trial.losses, before.losses)):
-                self._current = Answer.of(trials, search, trial)
+            answer = Answer.of(trials, search, trial)
+            if trials.best is trial and answer.beats(before):
+                self._current = answer
 
         other = self._champion
         trials = Trials(
@@ -200,8 +205,9 @@ class Pipeline:
         self._trials.append(trials)
         search.run(trials)
         # A search may prefer a trial by a rule of its own.
-        if before is None or are_better(trials.leader.losses, before.losses):
-            self._current = Answer.of(trials, search, trials.leader)
+        answer = Answer.of(trials, search, trials.leader)
+        if answer.beats(before):
+            self._current = answer
         return trials.leader
 
     def _bring_to_the_end(self) -> None:
@@ -215,6 +221,22 @@ class Pipeline:
         self._current = Answer.of(answer.trials, answer.search, trial)
         for result in results:
             result.finished_or_stopped()
+
+    def _centre_again(self, clock: Clock) -> None:
+        """Fit the mean and the effects again beside the answer, and the answer beside them, while that is better."""
+        while is_score(self._problem.loss) and self.current.centred and self.current.rounds < MOST_ROUNDS:
+            clock.check()
+            answer = self.current
+            splits = [centred_beside(*pair) for pair in zip(self.splits, answer.models, strict=True)]
+            trials = replace(answer.trials, splits=splits)
+            results = trials.solve(answer.trial.method, answer.models, answer.trial.point.mu)
+            models = [result.model for result in results]
+            losses = losses_of(splits, models)
+            trial = replace(answer.trial, results=results, losses=losses)
+            again = replace(Answer.of(trials, answer.search, trial), rounds=answer.rounds + 1)
+            if not again.beats(answer):
+                return
+            self._current = again
 
     def _polish(self, clock: Clock) -> None:
         """Polish by least squares, if that is asked for and lowers the held-out error."""
@@ -237,9 +259,9 @@ class Pipeline:
         answer = self.current
         alone = answer.trials.splits if self._task.centre is True else self.splits
         found = choose_smoothing(answer.splits, answer.models, alone, self._smooth_weights, clock)
-        if found is None or (self._task.smooth == "auto" and not are_better(found.losses, answer.losses)):
+        if found is None:
             return
-        self._current = replace(
+        smoothed = replace(
             answer,
             splits=found.splits,
             models=found.models,
@@ -248,11 +270,13 @@ class Pipeline:
             # A field that does without low rank takes the data as it is.
             centred=answer.centred and found.splits is answer.splits,
         )
+        if self._task.smooth != "auto" or smoothed.beats(answer):
+            self._current = smoothed
 
     @cached_property
     def _smooth_weights(self) -> dict[int, float]:
         """The weight of each mode that may be smooth; those with a graph are smooth already."""
-        if not can_centre(self._problem.loss):
+        if not is_of_differences(self._problem.loss):
             return {}
         weights = smooth_modes(self._problem.observations, self._task.smooth)
         return {mode: weight for mode, weight in weights.items() if mode not in self._task.graphs}
@@ -282,25 +306,27 @@ class Pipeline:
             callback=run.watch(),
             clock=run.clock,
         )
+        for _ in range(answer.rounds):
+            split = centred_beside(whole, result.finished_or_stopped().model)
+            result = fitted(
+                method, split.at(mu), result.model, rng=run.rng, callback=run.watch(), clock=run.clock
+            )  # fmt: skip
         if not result.finished and (answer.polish or answer.smoothing):
             return self._outcome(answer, replace(result, model=self._whole_model(answer)))
         model = result.model
         if answer.polish is not None:
             run.display.begin("polishing", None)
             model = answer.polish(problem, model, run.clock)
+        data = split if answer.centred else whole
         if answer.smoothing is not None:
             run.clock.check()
             run.display.begin("smoothing", None)
-            data = split if answer.centred else whole
             model = answer.smoothing.added_to(model, data.problem.observations)
-        if answer.centred:
-            model = Centred(model, offset_of(whole))
-        return self._outcome(answer, replace(result, model=whole.whole(model)), method.resolved(problem))
+        return self._outcome(answer, replace(result, model=data.whole(model)), method.resolved(problem))
 
     def _whole_model(self, answer: Answer) -> Model:
         """Return the model of the whole tensor that an answer has on the first split."""
-        split, model = self.splits[0], answer.models[0]
-        return split.whole(Centred(model, offset_of(split)) if answer.centred else model)
+        return answer.splits[0].whole(answer.models[0])
 
     def _outcome(self, answer: Answer, result: Result, method: Method | None = None) -> Outcome:
         held_out = np.concatenate([split.held_out.values for split in self.splits])
@@ -322,7 +348,7 @@ class Pipeline:
     def _resemblance(self, answer: Answer) -> Floats | None:
         """Return how many missing entries each held-out entry stands for; None where there are no intervals."""
         first = self.splits[0]
-        if not can_centre(self._problem.loss) or first.reduced is not None or self.holdout.block is None:
+        if not is_of_differences(self._problem.loss) or first.reduced is not None or self.holdout.block is None:
             return None
         # A generator of its own, so that the same seed gives the same answer with and without intervals.
         rng, model = np.random.default_rng(0), self._whole_model(answer)

@@ -206,11 +206,11 @@ def loss_alone(splits: Sequence[Split], weights: Mapping[int, float]) -> float:
         return math.inf
     data = [split.problem.observations for split in splits]
     smoothings = [Smoothing(weights, stiffness, low_rank=False) for stiffness in USUAL_STIFFNESSES]
-    answers = [[each.added_to(_nothing(seen), seen) for seen in data] for each in smoothings]
+    answers = [[each.added_to(nothing(seen), seen) for seen in data] for each in smoothings]
     return min(float(losses_of(splits, models).mean()) for models in answers)
 
 
-def _nothing(observations: Observations) -> FoldedLowRank:
+def nothing(observations: Observations) -> FoldedLowRank:
     """Return the model of a tensor of zeros."""
     shape = observations.shape
     return FoldedLowRank(shape, [Component.zero(shape, 0, observations.dtype)], [1.0])

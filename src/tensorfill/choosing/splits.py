@@ -13,7 +13,8 @@ from .._support.types import Floats
 from ..graphs.reduction import Graph, ReducedTensor, make_roughness, reduce
 from ..losses import Loss
 from ..methods.problem import Problem
-from ..models import FoldedLowRank, Model
+from ..models import Centred, FoldedLowRank, Model
+from ..models.additive import Additive
 from ..observations import Observations
 from .holdout import Holdout, make_holdout
 
@@ -68,11 +69,14 @@ class Split:
         The entries to score with, of the whole tensor.
     reduced
         The graphs, and the way from the problem's slices back to all; None without graphs.
+    offset
+        What the problem leaves out, and what is added to its models; None for nothing.
     """
 
     problem: Problem
     held_out: Observations
     reduced: ReducedTensor | None = None
+    offset: Additive | None = None
 
     def predict(self, model: Model) -> Floats:
         """Return the predictions of a model of the problem at the held-out entries."""
@@ -84,7 +88,20 @@ class Split:
 
     def whole(self, model: Model) -> Model:
         """Return the model of the whole tensor from a model of the problem."""
-        return model if self.reduced is None else self.reduced.extend(model)
+        extended = model if self.reduced is None else self.reduced.extend(model)
+        return extended if self.offset is None else Centred(extended, self._whole_offset(self.offset))
+
+    def _whole_offset(self, offset: Additive) -> Additive:
+        """Return the mean and the effects for all slices, from those of the slices that are fitted."""
+        effects = list(offset.effects)
+        for extension in () if self.reduced is None else self.reduced.extensions:
+            effects[extension.mode] = extension.matrix @ effects[extension.mode]
+        return Additive(offset.mean, tuple(effects))
+
+    def beyond(self, offset: Additive) -> Split:
+        """Return the split of what is left to find beside a mean and effects of the slices that are fitted."""
+        known = offset.predict(self.problem.observations.coords)
+        return replace(self, problem=self.problem.beyond(known), offset=offset)
 
     def part(self, model: Model) -> Model:
         """Return the model of the problem from a model of the whole tensor."""

@@ -15,7 +15,7 @@ from ..losses.robust import Robust
 from ..methods.base import Callback, Method, Record
 from ..models import Model
 from ..observations import Observations
-from .centring import can_centre
+from .centring import can_centre, is_of_differences
 from .corrupt import is_robust
 from .splits import Choice
 
@@ -64,6 +64,8 @@ class Task:
         The loss; a robust one by name or as an object.
     choice
         How entries are held out.
+    same
+        Two modes that are the same entities, or None.
     graphs
         Laplacians by mode.
     smooth
@@ -79,6 +81,7 @@ class Task:
     observations: Observations
     loss: str | Loss | Robust
     choice: Choice = field(default_factory=Choice)
+    same: tuple[int, int] | None = None
     graphs: Mapping[int, Graph] = field(default_factory=dict)
     smooth: Sequence[int] | str | None = "auto"
     centre: bool | str = "auto"
@@ -101,8 +104,13 @@ class Task:
             if stage not in method.stages:
                 raise ValueError(f"{stage} does not go with method '{method.name}'; leave {stage} out.")
         loss = Square() if is_robust(self.loss) else self.loss
-        for stage in ("smooth", "centre"):
-            if stage in self.stages_asked() and not can_centre(loss):  # type: ignore[arg-type]
-                raise ValueError(f"{stage} needs loss 'square' or 'huber', but the loss is {loss!r}; leave it out.")
+        asked = self.stages_asked()
+        if "smooth" in asked and not is_of_differences(loss):  # type: ignore[arg-type]
+            raise ValueError(f"smooth needs loss 'square' or 'huber', but the loss is {loss!r}; leave it out.")
+        if "centre" in asked and not can_centre(loss):  # type: ignore[arg-type]
+            raise ValueError(
+                "centre needs loss 'square' or 'huber', or a loss with `mean`, whose prediction is a score, but the "
+                f"loss is {loss!r}; leave it out."
+            )
         if self.refine is not None and not isinstance(loss, Square):
             raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")

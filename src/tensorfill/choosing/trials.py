@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from .._support.clock import Clock
 from .._support.parallel import side_by_side
 from .._support.types import Floats
+from ..losses import is_score
 from ..methods.base import Callback, Method, Result
 from ..methods.problem import Problem
 from ..methods.search import PathPoint, Trial
@@ -84,6 +86,11 @@ class Trials:
         if self.best is None:
             raise ValueError("There is no best trial before the first one.")
         return self.best
+
+    @cached_property
+    def clipped(self) -> bool:
+        """Whether comparisons clip the largest losses: those of measurements, which may have outliers."""
+        return not is_score(self.splits[0].problem.loss) and len(np.unique(self.held_out_values)) > 2
 
     @property
     def held_out_values(self) -> Floats:
@@ -183,7 +190,7 @@ class Trials:
             centred=self.centred,
             mu=mu,
         )
-        return Trial(method, point, results, losses, candidate)
+        return Trial(method, point, results, losses, candidate, self.clipped)
 
 
 def fitted(
@@ -226,5 +233,4 @@ def standard_error_of(losses: Floats) -> float:
 def _training_losses(problem: Problem, model: Model) -> Floats:
     """Return the loss at fitted entries, at a part of them if they are many."""
     some = slice(None, None, max(1, len(problem.observations) // ENOUGH))
-    coords, values = problem.observations.coords[some], problem.observations.values[some]
-    return problem.loss.value(model.predict(coords), values)
+    return problem.losses(model.predict(problem.observations.coords[some]), some)

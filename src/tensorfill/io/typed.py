@@ -19,6 +19,7 @@ from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
 from ..methods.base import Record, Status
 from ..methods.nort import SmoothedNort
 from ..methods.registry import METHODS
+from ..methods.rescal import Rescal
 from ..methods.search import PathPoint
 from ..penalties import PENALTIES
 
@@ -46,9 +47,9 @@ class Unsaved:
 
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
-        *METHODS.values(), SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope, SmoothedRobust,
-        Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill, Smoothing,
-        Unsaved,
+        *METHODS.values(), Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
+        SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill,
+        Smoothing, Unsaved,
     ]  # fmt: skip
     return {kind.__name__: kind for kind in kinds}
 

@@ -8,7 +8,7 @@ The prediction of `Logistic` and `Poisson` is a score, any real number; their `m
 rate. Losses for data with outliers are in `tensorfill.losses.robust`.
 """
 
-from .base import Loss, error, prepare, restore
+from .base import Loss, error, is_score, prepare, restore
 from .registry import LOSSES, make_loss
 from .robust import ROBUST, Robust
 from .smooth import Huber, Logistic, Poisson, Square
@@ -23,6 +23,7 @@ __all__ = [
     "Robust",
     "Square",
     "error",
+    "is_score",
     "make_loss",
     "prepare",
     "restore",

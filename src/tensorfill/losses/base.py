@@ -9,7 +9,7 @@ import numpy as np
 
 from .._support.types import Floats
 
-__all__ = ["Loss", "error", "prepare", "restore"]
+__all__ = ["Loss", "error", "is_score", "prepare", "restore"]
 
 
 @runtime_checkable
@@ -100,6 +100,16 @@ def restore(loss: Loss, observed: Floats) -> Floats:
     """
     restored: Callable[[Floats], Floats] | None = getattr(loss, "restored", None)
     return observed if restored is None else restored(observed)
+
+
+def is_score(loss: object) -> bool:
+    """Return whether the predictions of a loss are scores, on another scale than the observations.
+
+    >>> from tensorfill.losses import Logistic, Square
+    >>> is_score(Logistic()), is_score(Square())
+    (True, False)
+    """
+    return hasattr(loss, "mean")
 
 
 def error(loss: Loss, prediction: Floats, observed: Floats) -> float:

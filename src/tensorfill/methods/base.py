@@ -301,6 +301,8 @@ class Method(ABC):
                 f"{listed(self.open_settings)} of method '{self.name}' is 'auto', which tensorfill.complete chooses on "
                 "held-out entries; give a value to run the method by itself."
             )
+        if held_out is not None and problem.offset is not None:
+            raise ValueError("held_out must be left out for a problem with an offset, which only its entries have.")
         self.check(problem)
         limit, watch = clock or Clock(), Clock()
         solver = self.prepare(problem, start, np.random.default_rng(rng))

@@ -200,7 +200,7 @@ class CPObjective:
     """
 
     def __init__(self, problem: Problem, chunks: Sequence[EntryChunk], rank: int, ridge: float) -> None:
-        self._loss, self._values = problem.loss, problem.observations.values
+        self._problem = problem
         self._chunks, self._rank, self._ridge = chunks, rank, ridge
         self._shape = problem.observations.shape
         self._ends = np.cumsum([size * rank for size in self._shape])[:-1]
@@ -216,13 +216,13 @@ class CPObjective:
         gradient = point.dtype.type(self._ridge) * point
         factors, gradients = self.factors(point), self.factors(gradient)
         for chunk in self._chunks:
-            rows, values = chunk.rows(factors), self._values[chunk.where]
+            rows = chunk.rows(factors)
             others = products_of_others(rows)
             seen = np.einsum("pr,pr->p", rows[0], others[0])
-            derivatives = self._loss.derivative(seen, values)
+            derivatives = self._problem.slopes(seen, chunk.where)
             for mode, part in enumerate(gradients):
                 chunk.add_up(mode, derivatives, others[mode], part)
-            value += float(self._loss.value(seen, values).sum())
+            value += float(self._problem.losses(seen, chunk.where).sum())
         return value, gradient
 
     def curvature(self, point: Floats) -> Floats:
@@ -231,10 +231,10 @@ class CPObjective:
         factors, parts = self.factors(point), self.factors(curvature)
         for chunk in self._chunks:
             others = products_of_others([row * row for row in chunk.rows(factors)])
-            ones = np.ones_like(self._values[chunk.where])
+            ones = np.ones_like(self._problem.observations.values[chunk.where])
             for mode, part in enumerate(parts):
                 chunk.add_up(mode, ones, others[mode], part)
-        curvature *= usable_curvature(self._loss)
+        curvature *= usable_curvature(self._problem.loss)
         curvature += self._ridge
         return curvature
 

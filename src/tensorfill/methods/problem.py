@@ -1,4 +1,4 @@
-"""The problem that a method solves: the observations, the loss, and the roughness of graphs."""
+"""The problem that a method solves: the observations, the loss, the roughness of graphs, and what is known already."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .._support.types import Floats
+from .._support.types import Floats, Integers
 from ..algebra.pieces import in_pieces
 from ..algebra.roughness import Roughness
 from ..algebra.storage import DenseStorage, SparseStorage, Storage
-from ..losses import Loss
+from ..losses import Huber, Loss, Square
 from ..observations import Observations
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The smooth part of the objective, f(X) = sum over the observed entries of loss(X_p, O_p) + 1/2 <X, S X>.
+    """The smooth part of the objective, f(X) = sum over the observed entries of loss(X_p + B_p, O_p) + 1/2 <X, S X>.
 
     Parameters
     ----------
@@ -26,11 +26,15 @@ class Problem:
         How predictions are compared with them.
     roughness
         The form 1/2 <X, S X> of graph Laplacians, or None without graphs.
+    offset
+        What is added to the prediction of each observed entry before it is compared, B_p; None for nothing. `beyond`
+        sets it.
     """
 
     observations: Observations
     loss: Loss
     roughness: Roughness | None = None
+    offset: Floats | None = None
     _storages: dict[tuple[int, ...] | None, Storage] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -50,22 +54,55 @@ class Problem:
         object.__setattr__(other, "_storages", self._storages)
         return other
 
+    def beyond(self, known: Floats) -> Problem:
+        """Return the problem of what is to be added to a tensor with the values `known` at the observed entries.
+
+        For a loss of differences this is the problem of what is left of the values. For every other loss `known` is an
+        offset, which changes neither the curvature nor the stored observations.
+        """
+        values = self.observations.values
+        known = known.astype(values.dtype, copy=False)
+        if isinstance(self.loss, Square | Huber):
+            return replace(self, observations=self.observations.with_values(values - known))
+        other = replace(self, offset=known if self.offset is None else self.offset + known)
+        object.__setattr__(other, "_storages", self._storages)
+        return other
+
+    def losses(self, seen: Floats, where: slice | Integers = slice(None)) -> Floats:
+        """Return the loss of each entry for a tensor with the values `seen` there.
+
+        Parameters
+        ----------
+        seen
+            The values of the tensor at these entries.
+        where
+            Which of the observed entries; by default all.
+        """
+        return self.loss.value(self._compared(seen, where), self.observations.values[where])
+
+    def slopes(self, seen: Floats, where: slice | Integers = slice(None)) -> Floats:
+        """Return the derivative of the loss of each entry, for the same arguments as `losses`."""
+        return self.loss.derivative(self._compared(seen, where), self.observations.values[where])
+
+    def _compared(self, seen: Floats, where: slice | Integers) -> Floats:
+        """Return what is compared with the observed values."""
+        return seen if self.offset is None else seen + self.offset[where]
+
     def value(self, seen: Floats) -> float:
         """Return the sum of the losses for a tensor with the values `seen` at the observed entries."""
-        values = self.observations.values
-        return sum(in_pieces(len(values), lambda piece: float(self.loss.value(seen[piece], values[piece]).sum())))
+        return sum(in_pieces(len(seen), lambda piece: float(self.losses(seen[piece], piece).sum())))
 
     def gradient(self, seen: Floats, scale: float = 1.0) -> Floats:
         """Return `scale` times the gradient of the losses at the observed entries (equation l_gradient).
 
         It is zero at all other entries.
         """
-        values, out = self.observations.values, np.empty_like(seen)
+        out = np.empty_like(seen)
 
         def fill(piece: slice) -> None:
-            np.multiply(self.loss.derivative(seen[piece], values[piece]), scale, out=out[piece])
+            np.multiply(self.slopes(seen[piece], piece), scale, out=out[piece])
 
-        in_pieces(len(values), fill)
+        in_pieces(len(seen), fill)
         return out
 
     def sparse_storage(self, modes: tuple[int, ...]) -> Storage:

@@ -21,7 +21,7 @@ STANDARD_ERRORS = 1.0
 Below that the earlier one, with fewer parameters or more regularisation, is the simpler answer."""
 
 CLIPPED_FROM = 0.99
-"""Comparisons clip losses at this quantile."""
+"""Comparisons of measurements clip losses at this quantile."""
 
 LEAST_GAIN = 2e-4
 """A trial must also gain this share of the loss: less is not worth a longer path."""
@@ -129,6 +129,8 @@ class Trial:
         The loss at each held-out entry of every split, in order.
     candidate
         What was tried, in the terms of the search.
+    clipped
+        Whether comparisons clip the largest losses; see `are_better`.
     """
 
     method: Method
@@ -136,6 +138,7 @@ class Trial:
     results: tuple[Result, ...]
     losses: Floats = field(repr=False)
     candidate: Any = None
+    clipped: bool = True
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -144,22 +147,35 @@ class Trial:
 
     def beats(self, other: Trial | None) -> bool:
         """Return whether it is better than an earlier trial by more than chance."""
-        return other is None or are_better(self.losses, other.losses)
+        return other is None or are_better(self.losses, other.losses, clipped=self.clipped)
 
 
-def are_better(losses: Floats, others: Floats) -> bool:
-    """Return whether losses are lower than other losses at the same entries, by more than chance."""
-    # A few entries that no model can predict would decide by themselves, and hide the rest.
-    most = np.quantile(others, CLIPPED_FROM)
+def are_better(losses: Floats, others: Floats, *, clipped: bool = True) -> bool:
+    """Return whether losses are lower than other losses at the same entries, by more than chance.
+
+    Parameters
+    ----------
+    losses, others
+        The losses of two answers at the same entries.
+    clipped
+        Whether the largest losses are clipped. A few measurements that no model can predict would otherwise decide by
+        themselves, and hide the rest. The largest losses of yes-or-no data are those of the rarer value: all that there
+        is to find. And if losses are minus log-likelihoods, the largest of them are what overconfidence costs.
+    """
+    most = np.quantile(others, CLIPPED_FROM) if clipped else np.inf
     gain = np.minimum(others, most) - np.minimum(losses, most)
     chance = STANDARD_ERRORS * gain.std() / math.sqrt(len(gain))
     return bool(gain.mean() > max(chance, LEAST_GAIN * others.mean()))
 
 
 class Trials(Protocol):
-    """Runs methods on every split and keeps the best; see `tensorfill.choosing.trials`."""
+    """Runs methods on every split and keeps the best; see `tensorfill.choosing.trials`.
+
+    If they are `centred`, a mean and effects were fitted first, and an answer of zero leaves these alone.
+    """
 
     best: Trial | None
+    centred: bool
 
     @property
     def problems(self) -> Sequence[Problem]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from ...models import CPModel, FoldedLowRank, Model, Tucker
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
-from ..problem import Problem
 from ..search import PathPoint, Trial, Trials
 from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
 
@@ -122,7 +121,11 @@ class NortSearch:
     def run(self, trials: Trials) -> None:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
         self._begin(trials)
-        lead = self._one_mode_alone(self._follow(self._top(self._family.first), None))
+        top = self._top(self._family.first)
+        if trials.centred:
+            # The mean and the effects may be all there is, so zero is an answer too.
+            self._try(top.lower(-1), None)
+        lead = self._one_mode_alone(self._follow(top, None))
         if not self._is_in_reach(trials.leader):
             return
         if self._weigh():
@@ -355,7 +358,7 @@ class NortSearch:
             return
         best = trials.leader.candidate
         noise = max(
-            largest_cut(self._base, _residual_problem(problem, model), trials.rng)
+            largest_cut(self._base, problem.beyond(model.predict(problem.observations.coords)), trials.rng)
             for problem, model in zip(trials.problems, starts, strict=True)
         )
         ranks = [max(start.ranks[mode] for start in starts) for mode in self.modes]
@@ -386,12 +389,6 @@ def _in_tucker_form(model: Model) -> Tucker | None:
     if isinstance(model, CPModel):
         return model.in_tucker_form() if len(model.weights) ** model.ndim <= MOST_IN_CORE else None
     return model.orthonormal() if isinstance(model, Tucker) else None
-
-
-def _residual_problem(problem: Problem, model: Model) -> Problem:
-    """Return the problem of what a model leaves of the entries."""
-    entries = problem.observations
-    return Problem(entries.with_values(entries.values - model.predict(entries.coords)), problem.loss)
 
 
 def _hopeless(last: Trial, best: Trial | None, since: int) -> bool:
