@@ -17,7 +17,8 @@ from .._support.checks import listed
 from .._support.types import Floats
 from ..methods.base import Method
 from ..penalties import Penalty
-from .learning import candidates, learn
+from .combining import Corrections
+from .learning import checked_candidates, learn, low_rank_methods
 from .projection import Projection
 from .settings import gathered_settings
 
@@ -120,6 +121,8 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        candidates: Sequence[str] | str = "auto",
+        time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.method = method
@@ -136,6 +139,8 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
+        self.candidates = candidates
+        self.time_limit = time_limit
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -172,7 +177,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         table = self._checked(X, reset=False)
         missing = np.isnan(table)
         rows = ((table - self.mean_) / self.scale_).astype(np.float64)
-        filled = self.projection_.fill(rows) * self.scale_ + self.mean_
+        filled = self._filled(rows) * self.scale_ + self.mean_
         if self.limits_ is not None:
             filled = np.clip(filled, *self.limits_)
         out = np.where(missing, filled, table).astype(table.dtype)
@@ -238,24 +243,37 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
             raise ValueError(f"{allowed}, with low at most high, but {self.bounds!r} was given.")
         return low, high
 
+    def _filled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scaled rows with their gaps filled."""
+        filled = self.projection_.fill(rows)
+        # Features that do not vary say nothing about the others.
+        some, whole = self.varies_, self.projection_
+        filled[:, some] = self.corrections_.fill(
+            Projection(whole.mean[some], whole.loadings[some], whole.noise), rows[:, some]
+        )
+        return filled
+
     def _learn(self, table: Floats) -> None:
         """Set the mean and the scale of the features, and learn the projection of those that vary."""
         named = {name: getattr(self, name) for name in ("lam", "theta", "max_rank", "max_iter", "tol")}
-        methods = candidates(self.method, self.penalty, gathered_settings(named, self.settings))
+        methods = low_rank_methods(self.method, self.penalty, gathered_settings(named, self.settings))
+        names = checked_candidates(self.candidates)
         values = np.where(self.empty_, 0.0, table).astype(np.float64)
         means = np.nanmean(values, axis=0)
         self.mean_ = means if self.centre else np.zeros_like(means)
-        varies = np.nanmax(values, axis=0) > np.nanmin(values, axis=0)
+        self.varies_ = varies = np.nanmax(values, axis=0) > np.nanmin(values, axis=0)
         self.scale_ = _spread(values - self.mean_, varies) if self.scale else np.ones_like(means)
         scaled = (values - self.mean_) / self.scale_
         mean, loadings, noise = (means - self.mean_) / self.scale_, np.zeros((len(means), 0)), 0.0
         self.fit_ = self.path_ = self.method_ = self.penalty_ = None
+        self.base_, self.corrections_ = "mean", Corrections()
         if varies.any():
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            learnt = learn(scaled[:, varies], methods, np.random.default_rng(seed))
+            learnt = learn(scaled[:, varies], methods, np.random.default_rng(seed), names, self.time_limit)
             mean[varies], noise = learnt.projection.mean, learnt.projection.noise
             loadings = np.zeros((len(means), learnt.projection.rank))
             loadings[varies] = learnt.projection.loadings
+            self.base_, self.corrections_ = learnt.base, learnt.corrections
             self.fit_ = learnt.fit
             self.method_ = None if learnt.fit is None else learnt.fit.method
             self.penalty_ = getattr(self.method_, "penalty", None)
