@@ -1,4 +1,4 @@
-"""Tables with holes: `MatrixImputer` and `complete` with nothing said, against the imputers of scikit-learn at their best.
+"""Tables with holes: `MatrixImputer` and `complete` with nothing said, against scikit-learn's imputers at their best.
 
     python experiments/tables.py wine-random-30 digits-depending-50
     python experiments/tables.py --peers peers.json --output tables.md
@@ -11,8 +11,8 @@ Contests
     probability that is logistic in three other columns, which stay whole; the share is that of these columns.
 
 Columns
-    neighbours, ridge, trees: `KNNImputer`, `IterativeImputer` with linear models and with `ExtraTreesRegressor`, each at
-    the setting that is best on the hidden entries themselves, which no user has.
+    neighbours, ridge, trees: `KNNImputer`, `IterativeImputer` with linear models and with `ExtraTreesRegressor`, each
+    at the setting that is best on the hidden entries themselves, which no user has.
     imputer: `MatrixImputer(random_state=seed)`. complete: `complete(table, rng=seed)`.
     behind: imputer / the best of the three. `--peers` keeps what the three reach, so that it is computed once.
 """
@@ -188,7 +188,9 @@ def main() -> None:
     """Run the contests, and print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("contests", nargs="*", metavar="CONTEST", help=f"which of {', '.join(CONTESTS)}; else all")
-    parser.add_argument("--seeds", type=int, default=1, help="how many seeds; a seed decides the holes and the imputers")
+    parser.add_argument(
+        "--seeds", type=int, default=1, help="how many seeds; a seed decides the holes and the imputers"
+    )
     parser.add_argument("--peers", type=Path, help="a JSON file that keeps what the peers reach")
     parser.add_argument("--only-peers", action="store_true", help="compute only what the peers reach")
     parser.add_argument("--no-complete", action="store_true", help="leave `complete` out, which is not an imputer")
@@ -199,7 +201,9 @@ def main() -> None:
         parser.error(f"there is no contest {', '.join(unknown)}; there are {', '.join(CONTESTS)}.")
     console = Console(width=200, highlight=False)
     warnings.filterwarnings("ignore")
-    kept: dict[str, dict[str, float]] = json.loads(given.peers.read_text()) if given.peers and given.peers.exists() else {}
+    kept: dict[str, dict[str, float]] = (
+        json.loads(given.peers.read_text()) if given.peers and given.peers.exists() else {}
+    )
     lines, ratios = [HEADER, ["---"] * len(HEADER)], []
     with threadpool_limits(1):
         for seed in range(given.seeds):

@@ -30,7 +30,7 @@ from ..refusal import refuses
 
 # TensorCompleter is left out: these checks give tables of real features, and its samples are coordinates of entries.
 # The settings are given, because each of these checks fits many times and a search is slow.
-@parametrize_with_checks([MatrixImputer(lam=1.0, penalty="nuclear", max_iter=50)])
+@parametrize_with_checks([MatrixImputer(lam=1.0, penalty="nuclear", max_iter=50, candidates=["low_rank"])])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
@@ -265,6 +265,10 @@ class TestSettings:
             (TypeError, ["settings", "dict"], {"settings": 3}),
             (ValueError, ["brings its own settings", "'lam'"], {"method": Nort(), "lam": 1.0}),
             (TypeError, ["centre", "'yes'"], {"centre": "yes"}),
+            (ValueError, ["candidates", "'tree'"], {"candidates": ["low_rank", "tree"]}),
+            (ValueError, ["candidates", "at least one of 'low_rank', 'gaussian'"], {"candidates": ["trees"]}),
+            (ValueError, ["candidates", "'low_rank'"], {"candidates": "low_rank"}),
+            (ValueError, ["time_limit", "0"], {"time_limit": 0}),
             (ValueError, ["bounds", "3"], {"bounds": 3}),
             (ValueError, ["bounds", "low at most high"], {"bounds": (2, 1)}),
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,17 +23,18 @@ from .projection import Projection
 BASES = ("low_rank", "gaussian")
 """The names of the projections."""
 
-RIDGES = (300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
+RIDGES = (100.0, 30.0, 10.0, 3.0, 1.0)
 """The ridges that are tried, the simplest distribution first, in rows."""
 
 STEPS = 8
-"""Steps of expectation maximisation at each ridge, which starts from the answer for the last one."""
+"""Steps of expectation maximisation at each ridge, which starts from the answer for the ridge before it. From
+independent columns, a small ridge would need many more."""
 
-LAST_STEPS = 20
-"""Steps at the ridge that was chosen."""
-
-MOST_COLUMNS = 150
+MOST_COLUMNS = 100
 """The systems of the rows have as many unknowns as there are columns: with more, only low rank is tried."""
+
+MOST_WORK = 2**31
+"""A normal distribution is learnt from so few rows, drawn at random, that their systems take at most so many steps."""
 
 FEWEST_ROWS = 20
 """With fewer rows, too few are held out to choose a normal distribution."""
@@ -98,7 +100,7 @@ class Normal:
 
     def fit(self, rows: Floats) -> Projection:
         """Return the projection that is the mean of what is missing, given what is observed."""
-        return Projection.of_gaussian(Gaussian.independent(rows).fitted(rows, self.ridge, LAST_STEPS))
+        return next(projection for ridge, projection in normal_path(rows) if ridge == self.ridge)
 
 
 def choose_base(
@@ -122,7 +124,9 @@ def choose_base(
     rng
         Decides which rows are held out.
     """
-    held = rng.permutation(len(table)) < HELD_ROWS * len(table)
+    rows = rng.permutation(len(table))[: MOST_WORK // table.shape[1] ** 3 + 1]
+    table, odds = table[rows], odds[rows]
+    held = np.arange(len(table)) < HELD_ROWS * len(table)
     enough = len(table) >= FEWEST_ROWS and 1 < table.shape[1] <= MOST_COLUMNS
     if low_rank is not None and not (try_normal and enough):
         return low_rank, low_rank.projection()
@@ -132,6 +136,14 @@ def choose_base(
         if not gain.mean() > gain.std() / np.sqrt(len(gain)):
             return low_rank, low_rank.projection()
     return normal, normal.fit(table)
+
+
+def normal_path(rows: Floats) -> Iterator[tuple[float, Projection]]:
+    """Yield each ridge, and the projection of the normal distribution of some rows with it."""
+    found = Gaussian.independent(rows)
+    for ridge in RIDGES:
+        found = found.fitted(rows, ridge, STEPS)
+        yield ridge, Projection.of_gaussian(found)
 
 
 def complete_table(table: Observations, method: Method, rng: np.random.Generator, **options: Any) -> Fit:
@@ -144,11 +156,7 @@ def complete_table(table: Observations, method: Method, rng: np.random.Generator
 
 def _best_normal(training: Floats, held: Floats, odds: Floats) -> tuple[Normal, NDArray[np.float64]]:
     """Return the ridge with the least error on held-out rows, and its errors."""
-    found = Gaussian.independent(training)
-    trials = []
-    for ridge in RIDGES:
-        found = found.fitted(training, ridge, STEPS)
-        trials.append((Normal(ridge), _errors(Projection.of_gaussian(found), held, odds)))
+    trials = [(Normal(ridge), _errors(projection, held, odds)) for ridge, projection in normal_path(training)]
     return min(trials, key=lambda trial: float(trial[1].mean()))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from .._support.types import Floats
+from .._support.types import Booleans, Floats
 from .corrections import CORRECTIONS, Correction, Maker
 from .left_out import LeftOut
 from .projection import BUDGET, Projection
@@ -87,6 +87,11 @@ class _Held:
     predicted: NDArray[np.float64]
     odds: NDArray[np.float64]
 
+    @property
+    def parts(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """What it is made of, to be joined with that of other columns."""
+        return self.left, self.predicted, self.odds
+
     def stacked(self, prior: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the weights, none negative, with the least squared error; drawn to others if these are given."""
         root = np.sqrt(self.odds)
@@ -107,7 +112,7 @@ def learn_corrections(
     projection: Projection,
     fit_projection: Callable[[Floats], Projection],
     names: Sequence[str],
-    odds: Floats,
+    odds: NDArray[np.float64],
     rng: np.random.Generator,
     until: float = np.inf,
 ) -> Corrections:
@@ -144,31 +149,40 @@ def learn_corrections(
     fold = np.arange(len(rows)) % FOLDS
     without = [LeftOut(fit_projection(part[fold != each]), part) for each in range(FOLDS)]
     known = (~np.isnan(part)).sum(axis=0)
+    # Columns without gaps take the weights of the others, unless there are no others.
+    lacking: Booleans = np.asarray(np.isnan(table).any(axis=0))
+    asked = lacking if lacking.any() else ~lacking
     held: dict[int, _Held] = {}
     for column in np.argsort(known, kind="stable").tolist():
-        # The models of a column are fitted once more at the end.
         if monotonic() > until:
             break
-        if known[column] >= FEWEST_ROWS:
+        if asked[column] and known[column] >= FEWEST_ROWS:
             held[column] = _held_out(without, fold, column, [make for _, make in makers], counts[:, column], seed)
     if not held:
         return Corrections()
-    together = _Held(*(np.concatenate([getattr(each, name) for each in held.values()]) for name in _Held.__annotations__))
+    together = _Held(*(np.concatenate(parts) for parts in zip(*(each.parts for each in held.values()), strict=True)))
     weights = together.stacked()
     gains = together.gains(weights)
     if not gains.mean() > gains.std() / np.sqrt(len(gains)):
         return Corrections()
+    own = {column: each.stacked(weights) for column, each in held.items()}
+    if monotonic() <= until:
+        own |= dict.fromkeys(np.flatnonzero(~asked).tolist(), weights)
     left_out = LeftOut(projection, part)
-    columns = [
-        _fitted(left_out, column, [make for _, make in makers], each.stacked(weights), seed)
-        for column, each in held.items()
-    ]
-    by_name = {name: float(sum(w for w, (other, _) in zip(weights, makers, strict=True) if other == name)) for name in names}
+    columns = [_fitted(left_out, column, [make for _, make in makers], each, seed) for column, each in own.items()]
+    by_name = {
+        name: float(sum(w for w, (other, _) in zip(weights, makers, strict=True) if other == name)) for name in names
+    }
     return Corrections([each for each in columns if each.models], by_name)
 
 
 def _held_out(
-    without: Sequence[LeftOut], fold: NDArray[np.intp], column: int, makers: Sequence[Maker], odds: Floats, seed: int
+    without: Sequence[LeftOut],
+    fold: NDArray[np.intp],
+    column: int,
+    makers: Sequence[Maker],
+    odds: NDArray[np.float64],
+    seed: int,
 ) -> _Held:
     """Return what is left of a column, and what models of other rows predict of it."""
     seen = without[0].seen[:, column]

@@ -1,7 +1,7 @@
 """Models of what the projection leaves of a column, from the other columns of the same row.
 
 Each is `fit` to filled rows, in which the column has what the projection predicts, and to what is left of the column,
-where it is observed. Then it `predict`s that for other rows. `CORRECTIONS` has them by name; another can be added there.
+where it is observed. Then it `predict`s that for other rows. `CORRECTIONS` has them by name; others can be added there.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def checked_candidates(given: Any) -> tuple[str, ...]:
     names = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
     if not any(name in BASES for name in names) or not all(name in known for name in names):
         raise ValueError(
-            f"candidates must be 'auto' or a list of some of {listed(known)}, with at least one of {listed(BASES)} among them, "
+            f"candidates must be 'auto' or a list of some of {listed(known)}, with at least one of {listed(BASES)}, "
             f"but {given!r} was given."
         )
     return tuple(name for name in known if name in names)
@@ -125,8 +125,8 @@ def learn(
 ) -> Learnt:
     """Learn how to fill the rows of a table, in which NaN is missing and no column is all missing.
 
-    Some entries are held out. Each low-rank method chooses its settings on them. Then the method and the variance of the
-    noise are chosen by how well the projection on the column space fills them. Held-out rows choose between this
+    Some entries are held out. Each low-rank method chooses its settings on them. Then the method and the variance of
+    the noise are chosen by how well the projection on the column space fills them. Held-out rows choose between this
     projection and that of a normal distribution, and how the chosen one is corrected. Held-out entries are drawn or
     counted by their odds of being missing.
 

@@ -30,8 +30,9 @@ def missing_odds(table: Floats, rng: np.random.Generator) -> NDArray[np.float64]
 
     Each column's missingness is a logistic model of the other columns, whose own gaps are filled with their mean. An
     observed entry counts by its odds of being missing, p / (1 - p): weighted so, the observed entries have the
-    distribution of the missing ones, as far as that depends on the other columns. A column whose model is not clearly
-    better on held-out rows than a constant counts evenly.
+    distribution of the missing ones, as far as that depends on the other columns. If the model of a column is not
+    clearly better on held-out rows than a constant, all its entries have the odds of the column. Every column counts as
+    if it lacked one entry more, so that one without gaps counts a little.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def missing_odds(table: Floats, rng: np.random.Generator) -> NDArray[np.float64]
         if model is not None:
             chance = model.predict_proba(np.delete(others, column, axis=1))[:, 1]
             weights[:, column] = _clipped(chance / np.maximum(1 - chance, 1e-12), ~lacking)
-    return weights
+    weights *= (1 + (~seen).sum(axis=0)) / seen.sum(axis=0)
+    return np.asarray(weights / weights[seen].mean())
 
 
 def _model(features: Floats, lacking: Booleans, seed: int) -> LogisticRegression | None:

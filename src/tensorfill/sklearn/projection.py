@@ -99,7 +99,7 @@ class Projection:
     def inverses(self, rows: Floats) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Return (noise I + W_o^T W_o)^-1 for each pattern of observed entries, and which pattern each row has."""
         patterns, which = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
-        return np.linalg.inv(self._systems(patterns)), which.reshape(-1)
+        return np.asarray(np.linalg.inv(self._systems(patterns)), dtype=np.float64), which.reshape(-1)
 
     def _systems(self, patterns: Booleans) -> NDArray[np.float64]:
         """Return noise I + W_o^T W_o for each pattern of observed entries."""
