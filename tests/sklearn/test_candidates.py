@@ -269,5 +269,7 @@ class TestDegenerateTables:
     def test_identical_rows(self):
         table = np.repeat([[1.0, 2.0, 3.0], [2.0, 1.0, 5.0]], 40, axis=0)
         table[3, 1] = np.nan
-        filled = MatrixImputer(candidates=["low_rank", "gaussian", "neighbours", "kernel"], random_state=0).fit_transform(table)
+        filled = MatrixImputer(
+            candidates=["low_rank", "gaussian", "neighbours", "kernel"], random_state=0
+        ).fit_transform(table)
         assert filled[3, 1] == pytest.approx(2.0, abs=0.1)

@@ -112,7 +112,7 @@ class TestRowsAreFilled:
 
     def test_an_exact_low_rank_table_is_recovered_nearly_exactly(self):
         table, missing = low_rank(40, 10, 2, noise=0.0, seed=3)
-        filled = MatrixImputer(penalty="lsp", max_rank=3, random_state=0).fit_transform(
+        filled = MatrixImputer(penalty="lsp", max_rank=3, candidates=["low_rank"], random_state=0).fit_transform(
             np.where(missing, np.nan, table)
         )
         assert error(filled, table, missing) < 1e-2
@@ -182,7 +182,7 @@ class TestSmallTables:
     @pytest.mark.parametrize("size", [1e-200, 1e200])
     def test_very_small_and_very_large_numbers(self, size):
         table, missing = low_rank(20, 4)
-        plain = MatrixImputer(lam=0.5, penalty="nuclear", random_state=0)
+        plain = MatrixImputer(lam=0.5, penalty="nuclear", candidates=["low_rank"], random_state=0)
         expected = plain.fit_transform(np.where(missing, np.nan, table))
         filled = clone(plain).fit_transform(np.where(missing, np.nan, table * size))
         np.testing.assert_allclose(filled / size, expected, rtol=1e-6)
@@ -211,7 +211,7 @@ class TestSettings:
         holed = np.where(missing, np.nan, table)
         low, high = np.nanmin(holed, axis=0), np.nanmax(holed, axis=0)
         far = np.where(np.arange(5) == 0, np.nan, holed[:3] * 100)
-        imputer = MatrixImputer(lam=0.5, penalty="nuclear", random_state=0)
+        imputer = MatrixImputer(lam=0.5, penalty="nuclear", candidates=["low_rank"], random_state=0)
         free = imputer.fit(holed).transform(far)[:, 0]
         assert ((free < low[0]) | (free > high[0])).any()
         for bounds in ("observed", (low, high), (low[0], high[0])):
@@ -221,7 +221,7 @@ class TestSettings:
 
     def test_another_value_may_stand_for_missing(self):
         table, missing = low_rank(20, 4)
-        options = {"lam": 0.5, "penalty": "nuclear", "random_state": 0}
+        options = {"lam": 0.5, "penalty": "nuclear", "candidates": ["low_rank"], "random_state": 0}
         expected = MatrixImputer(**options).fit_transform(np.where(missing, np.nan, table))
         filled = MatrixImputer(missing_values=-1, **options).fit_transform(np.where(missing, -1, table))
         np.testing.assert_allclose(filled, expected)
@@ -291,7 +291,7 @@ class TestMethods:
     )
     def test_any_method_gives_a_projection(self, options, kind, example):
         table, missing, holed, _ = example
-        imputer = MatrixImputer(random_state=0, **options).fit(holed[:60])
+        imputer = MatrixImputer(candidates=["low_rank"], random_state=0, **options).fit(holed[:60])
         assert isinstance(imputer.fit_.model, kind)
         assert error(imputer.transform(holed[60:]), table[60:], missing[60:]) < 0.3
         if options.get("settings"):
@@ -333,7 +333,7 @@ class TestWithinScikitLearn:
     def test_pipeline_and_search(self):
         table, missing = low_rank(60, 6, noise=0.3)
         target = (table / table.std(axis=0)).sum(axis=1)
-        model = make_pipeline(MatrixImputer(penalty="nuclear", random_state=0), Ridge())
+        model = make_pipeline(MatrixImputer(penalty="nuclear", candidates=["low_rank"], random_state=0), Ridge())
         search = GridSearchCV(model, {"matriximputer__max_rank": [1, 3]}, cv=2)
         search.fit(np.where(missing, np.nan, table / table.std(axis=0)), target)
         assert search.best_params_ == {"matriximputer__max_rank": 3}
