@@ -2,8 +2,8 @@
 A table for scikit-learn
 ========================
 
-``MatrixImputer`` fills a table of samples and features, as a step of a ``Pipeline``. It learns from the training samples
-only, and uses that to fill other samples. It tries low rank, a regression of every feature on all others, and
+``MatrixImputer`` fills a table of samples and features, as a step of a ``Pipeline``. It learns from the training
+samples only, and uses that to fill other samples. It tries low rank, a regression of every feature on all others, and
 corrections of these by nearest samples, kernels and trees, and combines what predicts held-out entries best.
 """
 
