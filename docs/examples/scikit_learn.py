@@ -2,8 +2,9 @@
 A table for scikit-learn
 ========================
 
-``MatrixImputer`` fills a table of samples and features by low-rank completion, as a step of a ``Pipeline``. It learns
-from the training samples only, and uses that to fill other samples.
+``MatrixImputer`` fills a table of samples and features, as a step of a ``Pipeline``. It learns from the training
+samples only, and uses that to fill other samples. It tries low rank, a regression of every feature on all others, and
+corrections of these by nearest samples, kernels and trees, and combines what predicts held-out entries best.
 """
 
 import matplotlib.pyplot as plt
@@ -29,12 +30,14 @@ holes = np.where(lost, np.nan, X)
 # -----------------------------------
 # The accuracy is that of the classifier, over three folds. The error is that of the filled entries, in standard
 # deviations of their feature. Features are scaled first, which the nearest neighbours need; ``MatrixImputer`` also
-# scales them itself.
+# scales them itself. Trees need most of its time, and are left out here.
+
+candidates = ["low_rank", "gaussian", "kernel"]
 
 imputers = {
     "mean": SimpleImputer(),
     "nearest neighbours": KNNImputer(),
-    "low rank": MatrixImputer(random_state=0),
+    "MatrixImputer": MatrixImputer(candidates=candidates, random_state=0),
 }
 folds = StratifiedKFold(3, shuffle=True, random_state=0)
 results = {}
@@ -67,9 +70,10 @@ print(f"nothing missing      accuracy {complete.mean():.3f}")
 # %%
 # What it has learned
 # -------------------
+# It says what was chosen: where the linear part is from, and the weights of the corrections.
 
-imputer = MatrixImputer(random_state=0).fit(holes)
-print(f"{imputer.rank_} directions, penalty {imputer.penalty_!r}")
+imputer = MatrixImputer(candidates=candidates, random_state=0).fit(holes)
+print(f"{imputer.base_}, {imputer.rank_} directions, corrections {imputer.corrections_.weights}")
 
 # %%
 # A new sample is filled from its own observed measurements.
@@ -78,6 +82,12 @@ sample = X[:1].copy()
 sample[0, 10:] = np.nan
 new = imputer.transform(sample)[0]
 print("filled:", new[[20, 21, 22]].round(1), " true:", X[0, [20, 21, 22]])
+
+# %%
+# If entries go missing depending on other features, as when a test is made only of some patients, observed entries are
+# not like missing ones. So a logistic model of the gaps of each feature gives the odds of each entry to be missing, and
+# held-out entries count by these. To choose what is tried, use ``candidates``; ``time_limit`` ends the search for
+# corrections, features with most gaps first.
 
 # %%
 # For tensors of more than two modes there is ``tensorfill.sklearn.TensorCompleter``. It takes coordinates as features

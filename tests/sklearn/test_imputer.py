@@ -30,7 +30,7 @@ from ..refusal import refuses
 
 # TensorCompleter is left out: these checks give tables of real features, and its samples are coordinates of entries.
 # The settings are given, because each of these checks fits many times and a search is slow.
-@parametrize_with_checks([MatrixImputer(lam=1.0, penalty="nuclear", max_iter=50)])
+@parametrize_with_checks([MatrixImputer(lam=1.0, penalty="nuclear", max_iter=50, candidates=["low_rank"])])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
@@ -69,7 +69,9 @@ def example():
     """A table, what is missing of it, and an imputer that has seen its first 60 rows."""
     table, missing = low_rank()
     holed = np.where(missing, np.nan, table)
-    return table, missing, holed, MatrixImputer(random_state=0).fit(holed[:60])
+    # Trees are left out, because they need most of the time.
+    candidates = ["low_rank", "gaussian", "neighbours", "kernel"]
+    return table, missing, holed, MatrixImputer(candidates=candidates, random_state=0).fit(holed[:60])
 
 
 class TestRowsAreFilled:
@@ -105,14 +107,14 @@ class TestRowsAreFilled:
     def test_units_do_not_matter(self, example):
         _, _, holed, imputer = example
         units = np.logspace(-6, 6, 12)
-        other = MatrixImputer(random_state=0).fit(holed[:60] * units)
+        other = clone(imputer).fit(holed[:60] * units)
         np.testing.assert_allclose(
             other.transform(holed[60:] * units) / units, imputer.transform(holed[60:]), rtol=1e-5
         )
 
     def test_an_exact_low_rank_table_is_recovered_nearly_exactly(self):
         table, missing = low_rank(40, 10, 2, noise=0.0, seed=3)
-        filled = MatrixImputer(penalty="lsp", max_rank=3, random_state=0).fit_transform(
+        filled = MatrixImputer(penalty="lsp", max_rank=3, candidates=["low_rank"], random_state=0).fit_transform(
             np.where(missing, np.nan, table)
         )
         assert error(filled, table, missing) < 1e-2
@@ -182,7 +184,7 @@ class TestSmallTables:
     @pytest.mark.parametrize("size", [1e-200, 1e200])
     def test_very_small_and_very_large_numbers(self, size):
         table, missing = low_rank(20, 4)
-        plain = MatrixImputer(lam=0.5, penalty="nuclear", random_state=0)
+        plain = MatrixImputer(lam=0.5, penalty="nuclear", candidates=["low_rank"], random_state=0)
         expected = plain.fit_transform(np.where(missing, np.nan, table))
         filled = clone(plain).fit_transform(np.where(missing, np.nan, table * size))
         np.testing.assert_allclose(filled / size, expected, rtol=1e-6)
@@ -211,7 +213,7 @@ class TestSettings:
         holed = np.where(missing, np.nan, table)
         low, high = np.nanmin(holed, axis=0), np.nanmax(holed, axis=0)
         far = np.where(np.arange(5) == 0, np.nan, holed[:3] * 100)
-        imputer = MatrixImputer(lam=0.5, penalty="nuclear", random_state=0)
+        imputer = MatrixImputer(lam=0.5, penalty="nuclear", candidates=["low_rank"], random_state=0)
         free = imputer.fit(holed).transform(far)[:, 0]
         assert ((free < low[0]) | (free > high[0])).any()
         for bounds in ("observed", (low, high), (low[0], high[0])):
@@ -221,7 +223,7 @@ class TestSettings:
 
     def test_another_value_may_stand_for_missing(self):
         table, missing = low_rank(20, 4)
-        options = {"lam": 0.5, "penalty": "nuclear", "random_state": 0}
+        options = {"lam": 0.5, "penalty": "nuclear", "candidates": ["low_rank"], "random_state": 0}
         expected = MatrixImputer(**options).fit_transform(np.where(missing, np.nan, table))
         filled = MatrixImputer(missing_values=-1, **options).fit_transform(np.where(missing, -1, table))
         np.testing.assert_allclose(filled, expected)
@@ -265,6 +267,10 @@ class TestSettings:
             (TypeError, ["settings", "dict"], {"settings": 3}),
             (ValueError, ["brings its own settings", "'lam'"], {"method": Nort(), "lam": 1.0}),
             (TypeError, ["centre", "'yes'"], {"centre": "yes"}),
+            (ValueError, ["candidates", "'tree'"], {"candidates": ["low_rank", "tree"]}),
+            (ValueError, ["candidates", "at least one of 'low_rank', 'gaussian'"], {"candidates": ["trees"]}),
+            (ValueError, ["candidates", "'low_rank'"], {"candidates": "low_rank"}),
+            (ValueError, ["time_limit", "0"], {"time_limit": 0}),
             (ValueError, ["bounds", "3"], {"bounds": 3}),
             (ValueError, ["bounds", "low at most high"], {"bounds": (2, 1)}),
         ],
@@ -287,7 +293,7 @@ class TestMethods:
     )
     def test_any_method_gives_a_projection(self, options, kind, example):
         table, missing, holed, _ = example
-        imputer = MatrixImputer(random_state=0, **options).fit(holed[:60])
+        imputer = MatrixImputer(candidates=["low_rank"], random_state=0, **options).fit(holed[:60])
         assert isinstance(imputer.fit_.model, kind)
         assert error(imputer.transform(holed[60:]), table[60:], missing[60:]) < 0.3
         if options.get("settings"):
@@ -329,7 +335,7 @@ class TestWithinScikitLearn:
     def test_pipeline_and_search(self):
         table, missing = low_rank(60, 6, noise=0.3)
         target = (table / table.std(axis=0)).sum(axis=1)
-        model = make_pipeline(MatrixImputer(penalty="nuclear", random_state=0), Ridge())
+        model = make_pipeline(MatrixImputer(penalty="nuclear", candidates=["low_rank"], random_state=0), Ridge())
         search = GridSearchCV(model, {"matriximputer__max_rank": [1, 3]}, cv=2)
         search.fit(np.where(missing, np.nan, table / table.std(axis=0)), target)
         assert search.best_params_ == {"matriximputer__max_rank": 3}

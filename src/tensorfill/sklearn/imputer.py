@@ -1,9 +1,10 @@
-"""An imputer for tables, by low-rank completion."""
+"""An imputer for tables."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,29 +18,38 @@ from .._support.checks import listed
 from .._support.types import Floats
 from ..methods.base import Method
 from ..penalties import Penalty
-from .learning import candidates, learn
+from .combining import Corrections
+from .learning import checked_candidates, learn, low_rank_methods
 from .projection import Projection
 from .settings import gathered_settings
 
 
 class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fill the missing entries of a table of samples and features by low-rank completion.
+    """Fill the missing entries of a table of samples and features, in the way that held-out entries prefer.
 
-    `fit` completes the table and keeps its column space: the directions in which samples vary, and how much.
-    `transform` projects each sample on it and fills its missing entries only: least squares of its observed entries,
-    with a ridge that is weak along directions in which samples vary much. The settings of the completion and the size
-    of the ridge are both chosen on held-out entries. A sample with nothing observed gets the means.
+    Samples have no order. Features are centred and scaled first. Then there are three steps, each chosen by how well
+    entries are predicted that were held out:
 
-    With fewer than ten observed entries, or a single feature that varies, there is nothing to learn from, and missing
-    entries get the mean of their feature.
+    1. A sample is filled by projection on a column space: least squares of its observed entries, with a ridge that is
+       weak along directions in which samples vary much. The column space is that of a low-rank completion of the table,
+       or, if it is clearly better, that of a normal distribution, which regresses every feature on all others.
+    2. What the projection leaves of each feature is predicted from the other features of the sample: by the nearest
+       samples, by ridge regression with a Gaussian kernel, and by extremely randomised trees. This finds what is not
+       linear.
+    3. These corrections are added with non-negative weights, if that is clearly better than none.
 
-    Samples of the training table are projected too, so that a sample is filled in the same way whether it was in that
-    table or not.
+    Entries are held out as entries go missing. A logistic model of each feature's gaps gives the odds of an entry to be
+    missing, and held-out entries count by these. So if large values of one feature make gaps in another, samples with
+    such values decide.
+
+    A sample is filled in the same way whether it was in the training table or not. One with nothing observed gets the
+    means. With fewer than ten observed entries, or a single feature that varies, there is nothing to learn from, and
+    missing entries get the mean of their feature. Features with fewer than 40 observed entries are not corrected.
 
     Parameters
     ----------
     method : str or method object
-        The method that completes the table: ``"nort"``, ``"grow"``, ``"softimpute"``, ``"tucker_als"`` or ``"cp"``.
+        The method of the low-rank completion: ``"nort"``, ``"grow"``, ``"softimpute"``, ``"tucker_als"`` or ``"cp"``.
     penalty : {"auto", "nuclear", "lsp", "capped_l1", "tnn", "scad", "mcp"}, penalty object or None
         The penalty on singular values, for a method that has one. ``"auto"`` is ``"nuclear"``, or ``"lsp"`` if that is
         clearly better on held-out entries, as it is for tables that are nearly of low rank. A method without a penalty
@@ -62,6 +72,11 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Whether to append columns that mark missing entries, as `sklearn.impute.MissingIndicator` makes them.
     keep_empty_features : bool
         Whether features without any observed entry in `fit` are kept, and filled with 0, instead of dropped.
+    candidates : "auto" or list of str
+        What is tried: ``"low_rank"``, ``"gaussian"``, ``"neighbours"``, ``"kernel"`` and ``"trees"``. At least one of
+        the first two is needed. ``"auto"`` is all of them; ``["low_rank"]`` is fast, and trees need most of the time.
+    time_limit : float or None
+        The seconds after which no further feature gets a correction; those with most gaps come first.
     random_state : int, RandomState or None
         Decides which entries are held out, and everything else that is random.
 
@@ -75,14 +90,20 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         The method with what was chosen.
     penalty_ : penalty object or None
         Its penalty, if it has one.
+    base_ : {"low_rank", "gaussian", "mean"}
+        Where the projection is from.
     projection_ : Projection
         The mean and the directions of the scaled features, and the variance of the noise.
+    corrections_ : Corrections
+        What is added to the projection. Its `weights` have the weight of each kind, over all features together.
     rank_ : int
         The number of directions.
     mean_, scale_ : arrays of shape (n_features,)
         What is subtracted from the features, and what they are divided by.
     empty_ : array of bool
         Which features had no observed entry.
+    varies_ : array of bool
+        Which features have different observed values.
     limits_ : (low, high) or None
         Filled entries are clipped to these, one for each feature.
     indicator_ : MissingIndicator or None
@@ -120,6 +141,8 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        candidates: Sequence[str] | str = "auto",
+        time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.method = method
@@ -136,10 +159,12 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
+        self.candidates = candidates
+        self.time_limit = time_limit
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn the column space of a table.
+        """Learn how to fill the rows of a table.
 
         Parameters
         ----------
@@ -149,6 +174,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
             Not used.
         """
         self._check_flags()
+        self._check_time_limit()
         table = self._checked(X, reset=True)
         seen = ~np.isnan(table)
         if not seen.any():
@@ -172,7 +198,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         table = self._checked(X, reset=False)
         missing = np.isnan(table)
         rows = ((table - self.mean_) / self.scale_).astype(np.float64)
-        filled = self.projection_.fill(rows) * self.scale_ + self.mean_
+        filled = self._filled(rows) * self.scale_ + self.mean_
         if self.limits_ is not None:
             filled = np.clip(filled, *self.limits_)
         out = np.where(missing, filled, table).astype(table.dtype)
@@ -221,6 +247,11 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
                 stacklevel=3,
             )
 
+    def _check_time_limit(self) -> None:
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, Real) and limit > 0):
+            raise ValueError(f"time_limit must be a positive number of seconds or None, but {limit!r} was given.")
+
     def _checked_bounds(self, table: Floats) -> tuple[Floats, Floats] | None:
         """Return the smallest and the largest value of each feature, if there are limits."""
         if self.bounds is None:
@@ -238,24 +269,37 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
             raise ValueError(f"{allowed}, with low at most high, but {self.bounds!r} was given.")
         return low, high
 
+    def _filled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scaled rows with their gaps filled."""
+        filled = self.projection_.fill(rows)
+        # Features that do not vary say nothing about the others.
+        some, whole = self.varies_, self.projection_
+        filled[:, some] = self.corrections_.fill(
+            Projection(whole.mean[some], whole.loadings[some], whole.noise), rows[:, some]
+        )
+        return filled
+
     def _learn(self, table: Floats) -> None:
         """Set the mean and the scale of the features, and learn the projection of those that vary."""
         named = {name: getattr(self, name) for name in ("lam", "theta", "max_rank", "max_iter", "tol")}
-        methods = candidates(self.method, self.penalty, gathered_settings(named, self.settings))
+        methods = low_rank_methods(self.method, self.penalty, gathered_settings(named, self.settings))
+        names = checked_candidates(self.candidates)
         values = np.where(self.empty_, 0.0, table).astype(np.float64)
         means = np.nanmean(values, axis=0)
         self.mean_ = means if self.centre else np.zeros_like(means)
-        varies = np.nanmax(values, axis=0) > np.nanmin(values, axis=0)
+        self.varies_ = varies = np.nanmax(values, axis=0) > np.nanmin(values, axis=0)
         self.scale_ = _spread(values - self.mean_, varies) if self.scale else np.ones_like(means)
         scaled = (values - self.mean_) / self.scale_
         mean, loadings, noise = (means - self.mean_) / self.scale_, np.zeros((len(means), 0)), 0.0
         self.fit_ = self.path_ = self.method_ = self.penalty_ = None
+        self.base_, self.corrections_ = "mean", Corrections()
         if varies.any():
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            learnt = learn(scaled[:, varies], methods, np.random.default_rng(seed))
+            learnt = learn(scaled[:, varies], methods, np.random.default_rng(seed), names, self.time_limit)
             mean[varies], noise = learnt.projection.mean, learnt.projection.noise
             loadings = np.zeros((len(means), learnt.projection.rank))
             loadings[varies] = learnt.projection.loadings
+            self.base_, self.corrections_ = learnt.base, learnt.corrections
             self.fit_ = learnt.fit
             self.method_ = None if learnt.fit is None else learnt.fit.method
             self.penalty_ = getattr(self.method_, "penalty", None)

@@ -1,24 +1,27 @@
-"""Learning the column space of a table by low-rank completion."""
+"""Learning how to fill the rows of a table."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.checks import listed
 from .._support.types import Booleans, Floats
-from ..choosing.doubts import DoubtfulFitWarning
 from ..choosing.splits import FEWEST_TO_CHOOSE, Choice
-from ..completion import complete
 from ..fit import Fit
 from ..methods.base import Method
 from ..methods.registry import make_method
 from ..observations import Observations
+from .bases import BASES, LowRank, choose_base, complete_table
+from .combining import Corrections, learn_corrections
+from .corrections import CORRECTIONS
+from .missingness import missing_odds
 from .projection import Projection
 
 PENALTIES = ("nuclear", "lsp")
@@ -47,15 +50,46 @@ class Learnt:
         The fit without the entries that chose the method, its settings and the noise; None if there were too few
         entries.
     fit
-        The fit of all entries; None if there were too few.
+        The low-rank fit of all entries; None if there were too few.
+    base
+        Where the projection is from: ``"low_rank"``, ``"gaussian"`` or ``"mean"``.
+    corrections
+        What is added to what the projection fills.
     """
 
     projection: Projection
     trial: Fit | None = field(default=None, repr=False)
     fit: Fit | None = None
+    base: str = "mean"
+    corrections: Corrections = field(default_factory=Corrections)
 
 
-def candidates(method: str | Method, penalty: Any, settings: Mapping[str, Any]) -> list[Method]:
+def checked_candidates(given: Any) -> tuple[str, ...]:
+    """Return the names of what is to be tried.
+
+    Parameters
+    ----------
+    given
+        ``"auto"`` for all, or some of the names, with ``"low_rank"`` or ``"gaussian"`` among them.
+
+    Examples
+    --------
+    >>> checked_candidates("auto")
+    ('low_rank', 'gaussian', 'neighbours', 'kernel', 'trees')
+    """
+    known = (*BASES, *CORRECTIONS)
+    if isinstance(given, str) and given == "auto":
+        return known
+    names = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
+    if not any(name in BASES for name in names) or not all(name in known for name in names):
+        raise ValueError(
+            f"candidates must be 'auto' or a list of some of {listed(known)}, with at least one of {listed(BASES)}, "
+            f"but {given!r} was given."
+        )
+    return tuple(name for name in known if name in names)
+
+
+def low_rank_methods(method: str | Method, penalty: Any, settings: Mapping[str, Any]) -> list[Method]:
     """Return the methods to try on held-out entries.
 
     Parameters
@@ -70,7 +104,7 @@ def candidates(method: str | Method, penalty: Any, settings: Mapping[str, Any]) 
 
     Examples
     --------
-    >>> [each.penalty for each in candidates("nort", "auto", {"max_rank": 3})]
+    >>> [each.penalty for each in low_rank_methods("nort", "auto", {"max_rank": 3})]
     ['nuclear', 'lsp']
     """
     automatic = isinstance(penalty, str) and penalty == "auto"
@@ -82,34 +116,70 @@ def candidates(method: str | Method, penalty: Any, settings: Mapping[str, Any]) 
     return [made]
 
 
-def learn(table: Floats, methods: Sequence[Method], rng: np.random.Generator) -> Learnt:
+def learn(
+    table: Floats,
+    methods: Sequence[Method],
+    rng: np.random.Generator,
+    names: Sequence[str] = ("low_rank",),
+    time_limit: float | None = None,
+) -> Learnt:
     """Learn how to fill the rows of a table, in which NaN is missing and no column is all missing.
 
-    Some entries are held out. Each method chooses its settings on them. Then the method and the variance of the noise
-    are chosen by how well the projection on the column space fills them. Finally all entries are fitted with what was
-    chosen.
+    Some entries are held out. Each low-rank method chooses its settings on them. Then the method and the variance of
+    the noise are chosen by how well the projection on the column space fills them. Held-out rows choose between this
+    projection and that of a normal distribution, and how the chosen one is corrected. Held-out entries are drawn or
+    counted by their odds of being missing.
 
     Parameters
     ----------
     table
         The table, its columns on one scale.
     methods
-        The methods to try, the simplest answer first.
+        The low-rank methods to try, the simplest answer first.
     rng
         Decides everything that is random.
+    names
+        What to try: ``"low_rank"``, ``"gaussian"`` and kinds of corrections.
+    time_limit
+        The seconds after which no further column is corrected.
     """
-    everything = Observations.from_dense(table[~np.isnan(table).all(axis=1)])
-    held = _held_out(everything, rng)
-    if len(everything) < FEWEST_TO_CHOOSE or not held.any():
-        return Learnt(Projection(np.nanmean(table, axis=0), np.zeros((table.shape[1], 0)), 0.0))
+    until = monotonic() + (np.inf if time_limit is None else time_limit)
+    table = np.asarray(table[~np.isnan(table).all(axis=1)], dtype=np.float64)
+    everything = Observations.from_dense(table)
+    if len(everything) < FEWEST_TO_CHOOSE:
+        return Learnt(_means(table))
+    odds = missing_odds(table, rng)
+    low_rank = _low_rank(everything, methods, odds, rng) if "low_rank" in names else None
+    if low_rank is None and "low_rank" in names:
+        return Learnt(_means(table))
+    base, projection = choose_base(table, low_rank, "gaussian" in names, odds, rng)
+    kinds = [name for name in names if name in CORRECTIONS]
+    corrections = learn_corrections(table, projection, base.fit, kinds, odds, rng, until)
+    if low_rank is None:
+        return Learnt(projection, base=base.name, corrections=corrections)
+    return Learnt(projection, low_rank.trial, low_rank.whole, base.name, corrections)
+
+
+def _means(table: Floats) -> Projection:
+    """Return the projection that fills every gap with the mean of its column."""
+    return Projection(np.nanmean(table, axis=0), np.zeros((table.shape[1], 0)), 0.0)
+
+
+def _low_rank(
+    everything: Observations, methods: Sequence[Method], odds: Floats, rng: np.random.Generator
+) -> LowRank | None:
+    """Return the low-rank method that is best on held-out entries, or None if there are too few to hold out."""
+    held = _held_out(everything, odds, rng)
+    if not held.any():
+        return None
     training, held_out = everything.select(~held), everything.select(held)
     first, *others = methods
     best = _try(first, training, held_out, rng)
     for other in others:
         trial = _try(other, training, held_out, rng)
         best = trial if trial.beats(best) else best
-    fit = _complete(everything, best.fit.method, rng, start=best.fit)
-    return Learnt(Projection.of_model(fit.model).with_noise(best.noise), best.fit, fit)
+    whole = complete_table(everything, best.fit.method, rng, start=best.fit)
+    return LowRank(best.fit, best.noise, whole, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +196,10 @@ class _Trial:
         return bool(gain.mean() > STANDARD_ERRORS * gain.std() / np.sqrt(len(gain)))
 
 
-def _held_out(everything: Observations, rng: np.random.Generator) -> Booleans:
-    """Return which entries to hold out, drawn so that every row and every column keeps at least one."""
-    drawn = rng.permutation(len(everything))
+def _held_out(everything: Observations, odds: Floats, rng: np.random.Generator) -> Booleans:
+    """Return which entries to hold out, drawn by their odds so that every row and every column keeps at least one."""
+    # The order of exponential waiting times, each with its own rate, is that of drawing with these odds.
+    drawn = np.argsort(rng.exponential(size=len(everything)) / odds[tuple(everything.coords.T)])
     spared = np.zeros(len(drawn), dtype=bool)
     for indices in everything.coords[drawn].T:
         spared[np.unique(indices, return_index=True)[1]] = True
@@ -139,7 +210,7 @@ def _held_out(everything: Observations, rng: np.random.Generator) -> Booleans:
 
 def _try(method: Method, training: Observations, held_out: Observations, rng: np.random.Generator) -> _Trial:
     choose = Choice(validation=held_out) if method.open_settings else None
-    fit = _complete(training, method, rng, choose=choose)
+    fit = complete_table(training, method, rng, choose=choose)
     space = Projection.of_model(fit.model)
     # Only rows with an entry to score are filled.
     rows, place = np.unique(held_out.coords[:, 0], return_inverse=True)
@@ -163,11 +234,3 @@ def _noises(fit: Fit, training: Observations, held_out: Observations) -> list[fl
     floor = 1e-12 * float(np.mean(training.values**2))
     low, high = sorted((max(low, floor), max(high, floor)))
     return [float(size) for size in np.geomspace(low, high, NOISE_STEPS)]
-
-
-def _complete(table: Observations, method: Method, rng: np.random.Generator, **options: Any) -> Fit:
-    """Complete a table whose rows and columns have no order, and whose means were subtracted before."""
-    with warnings.catch_warnings():
-        # Zero is the mean of each column here, which is a good answer for columns that have nothing in common.
-        warnings.simplefilter("ignore", DoubtfulFitWarning)
-        return complete(table, method=method, smooth=None, centre=False, rng=rng, **options)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._support.types import Booleans, Floats
 from ..models import CPModel, FoldedLowRank, Model, Tucker
+from .gaussian import Gaussian
 
 BUDGET = 2**21
 """Numbers held at a time in the systems of the rows, so that memory does not grow with their number."""
@@ -58,6 +59,12 @@ class Projection:
         loadings = (q @ directions.T * (s / np.sqrt(len(left))))[:, kept]
         return cls(right @ average, loadings, 0.0)
 
+    @classmethod
+    def of_gaussian(cls, gaussian: Gaussian) -> Projection:
+        """Return the projection that fills rows with their mean under a normal distribution."""
+        variances, directions = np.linalg.eigh(gaussian.covariance)
+        return cls(gaussian.mean, directions * np.sqrt(np.maximum(variances - variances[0], 0.0)), float(variances[0]))
+
     def with_noise(self, noise: float) -> Projection:
         """Return the projection with another variance of the noise, raised to the least that it can have."""
         explained = float(np.sum(self.loadings**2)) / max(len(self.mean), 1)
@@ -84,12 +91,15 @@ class Projection:
         """Return the z of each row; rows with the same missing entries share their system."""
         if self.rank == 0:
             return np.zeros((len(rows), 0))
-        seen = ~np.isnan(rows)
-        patterns, which = np.unique(seen, axis=0, return_inverse=True)
-        right = np.where(seen, rows - self.mean, 0.0) @ self.loadings
-        inverses = np.linalg.inv(self._systems(patterns))
-        scores: NDArray[np.float64] = (inverses[which.reshape(-1)] @ right[:, :, None])[:, :, 0]
+        inverses, which = self.inverses(rows)
+        right = np.where(np.isnan(rows), 0.0, rows - self.mean) @ self.loadings
+        scores: NDArray[np.float64] = (inverses[which] @ right[:, :, None])[:, :, 0]
         return scores
+
+    def inverses(self, rows: Floats) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return (noise I + W_o^T W_o)^-1 for each pattern of observed entries, and which pattern each row has."""
+        patterns, which = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
+        return np.asarray(np.linalg.inv(self._systems(patterns)), dtype=np.float64), which.reshape(-1)
 
     def _systems(self, patterns: Booleans) -> NDArray[np.float64]:
         """Return noise I + W_o^T W_o for each pattern of observed entries."""

@@ -1,0 +1,166 @@
+"""The projections that fill rows before any correction: of a low-rank completion, and of a normal distribution."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._support.types import Floats
+from ..choosing.doubts import DoubtfulFitWarning
+from ..completion import complete
+from ..fit import Fit
+from ..methods.base import Method
+from ..observations import Observations
+from .gaussian import Gaussian
+from .left_out import LeftOut
+from .projection import Projection
+
+BASES = ("low_rank", "gaussian")
+"""The names of the projections."""
+
+RIDGES = (100.0, 30.0, 10.0, 3.0, 1.0)
+"""The ridges that are tried, the simplest distribution first, in rows."""
+
+STEPS = 8
+"""Steps of expectation maximisation at each ridge, which starts from the answer for the ridge before it. From
+independent columns, a small ridge would need many more."""
+
+MOST_COLUMNS = 100
+"""The systems of the rows have as many unknowns as there are columns: with more, only low rank is tried."""
+
+MOST_WORK = 2**31
+"""A normal distribution is learnt from so few rows, drawn at random, that their systems take at most so many steps."""
+
+FEWEST_ROWS = 20
+"""With fewer rows, too few are held out to choose a normal distribution."""
+
+HELD_ROWS = 0.25
+"""The share of the rows that choose."""
+
+
+class Base(Protocol):
+    """Something that learns a projection from rows."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    def fit(self, rows: Floats) -> Projection:
+        """Return the projection that is learnt from some rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """Low-rank completion by a method whose settings were chosen.
+
+    Parameters
+    ----------
+    trial
+        The fit that chose them.
+    noise
+        The variance of the noise.
+    whole
+        The fit of all entries.
+    rng
+        Decides everything that is random.
+    """
+
+    trial: Fit
+    noise: float
+    whole: Fit
+    rng: np.random.Generator
+
+    name = "low_rank"
+
+    def fit(self, rows: Floats) -> Projection:
+        """Return the projection on the column space of some rows."""
+        some = Observations.from_dense(rows[~np.isnan(rows).all(axis=1)])
+        return self._of(complete_table(some, self.trial.method, self.rng))
+
+    def projection(self) -> Projection:
+        """Return the projection on the column space of all rows."""
+        return self._of(self.whole)
+
+    def _of(self, fit: Fit) -> Projection:
+        return Projection.of_model(fit.model).with_noise(self.noise)
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """A normal distribution of the rows, with a ridge."""
+
+    ridge: float
+
+    name = "gaussian"
+
+    def fit(self, rows: Floats) -> Projection:
+        """Return the projection that is the mean of what is missing, given what is observed."""
+        return next(projection for ridge, projection in normal_path(rows) if ridge == self.ridge)
+
+
+def choose_base(
+    table: Floats, low_rank: LowRank | None, try_normal: bool, odds: Floats, rng: np.random.Generator
+) -> tuple[Base, Projection]:
+    """Return what fills held-out rows best, and its projection of all rows.
+
+    Each observed entry of these rows is predicted from the other entries of its row. The normal distribution is chosen
+    if it is better by more than one standard error.
+
+    Parameters
+    ----------
+    table
+        The table, its columns on one scale; NaN is missing.
+    low_rank
+        The low-rank method, if it is to be considered.
+    try_normal
+        Whether a normal distribution is to be considered.
+    odds
+        How much each entry counts.
+    rng
+        Decides which rows are held out.
+    """
+    rows = rng.permutation(len(table))[: MOST_WORK // table.shape[1] ** 3 + 1]
+    table, odds = table[rows], odds[rows]
+    held = np.arange(len(table)) < HELD_ROWS * len(table)
+    enough = len(table) >= FEWEST_ROWS and 1 < table.shape[1] <= MOST_COLUMNS
+    if low_rank is not None and not (try_normal and enough):
+        return low_rank, low_rank.projection()
+    normal, errors = _best_normal(table[~held], table[held], odds[held]) if enough else (Normal(RIDGES[0]), np.zeros(0))
+    if low_rank is not None:
+        gain = _errors(low_rank.fit(table[~held]), table[held], odds[held]) - errors
+        if not gain.mean() > gain.std() / np.sqrt(len(gain)):
+            return low_rank, low_rank.projection()
+    return normal, normal.fit(table)
+
+
+def normal_path(rows: Floats) -> Iterator[tuple[float, Projection]]:
+    """Yield each ridge, and the projection of the normal distribution of some rows with it."""
+    found = Gaussian.independent(rows)
+    for ridge in RIDGES:
+        found = found.fitted(rows, ridge, STEPS)
+        yield ridge, Projection.of_gaussian(found)
+
+
+def complete_table(table: Observations, method: Method, rng: np.random.Generator, **options: Any) -> Fit:
+    """Complete a table whose rows and columns have no order, and whose means were subtracted before."""
+    with warnings.catch_warnings():
+        # Zero is the mean of each column here, which is a good answer for columns that have nothing in common.
+        warnings.simplefilter("ignore", DoubtfulFitWarning)
+        return complete(table, method=method, smooth=None, centre=False, rng=rng, **options)
+
+
+def _best_normal(training: Floats, held: Floats, odds: Floats) -> tuple[Normal, NDArray[np.float64]]:
+    """Return the ridge with the least error on held-out rows, and its errors."""
+    trials = [(Normal(ridge), _errors(projection, held, odds)) for ridge, projection in normal_path(training)]
+    return min(trials, key=lambda trial: float(trial[1].mean()))
+
+
+def _errors(projection: Projection, held: Floats, odds: Floats) -> NDArray[np.float64]:
+    """Return the squared errors of the observed entries of some rows, each as it counts."""
+    seen = ~np.isnan(held)
+    return np.asarray((odds * LeftOut(projection, held).errors() ** 2)[seen])
