@@ -80,8 +80,9 @@ def complete(
     loss
         How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
         kinds and ``"poisson"`` for counts, both of which predict scores (see `Fit.predict_mean`); ``"l1"``,
-        ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries (see `Fit.outliers`); or an
-        object with `value`, `derivative` and `curvature`.
+        ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries, which are found and left out
+        if settings are chosen (see `Fit.outliers` and `Fit.filled`); or an object with `value`, `derivative` and
+        `curvature`.
     laplacian
         Graphs by mode, as in ``{0: graphs.haversine(latlon)}`` or ``{"station": ...}``: a Laplacian, or a kernel of
         `tensorfill.graphs` whose width is chosen on held-out slices. They fill slices without any observed entry.
@@ -353,6 +354,7 @@ def _fit(
         residuals=outcome.residuals,
         bounds=bounds,
         observations=job.observations,
+        corrupt=outcome.corrupt,
         labels=job.labelled.labels,
         restore=job.labelled.restore,
     )

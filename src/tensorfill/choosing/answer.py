@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._support.types import Floats
+from .._support.types import Booleans, Floats
 from ..losses import Loss
 from ..losses.robust import Robust
 from ..methods.base import Method, Result
@@ -85,6 +85,8 @@ class Outcome:
         How entries were held out.
     polish, smoothing, centred, mu
         What was done around the method.
+    corrupt
+        Which observed entries were judged corrupt; None if none were judged.
     """
 
     method: Method
@@ -98,3 +100,4 @@ class Outcome:
     smoothing: Smoothing | None = None
     centred: bool = False
     mu: float = 0.0
+    corrupt: Booleans | None = None
