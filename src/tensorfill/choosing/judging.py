@@ -111,7 +111,9 @@ def corrupt_entries(
         verdict = _settled(ByNeighbours(observations, around, rng), observations, around, watch)
         largest = bounded_mean(np.abs(observations.values - rng.permutation(observations.values)))
         errors = [np.abs(each - observations.values)[first] for each in (verdict.predictions, low_rank.predictions)]
-        by_neighbours, by_rank = (np.minimum(np.nan_to_num(each, nan=largest), largest).mean() for each in errors)
+        # Squares, because gross errors hide among large ones; bounded, because corrupt entries say nothing.
+        bounded = [np.minimum(np.nan_to_num(each, nan=largest), largest) for each in errors]
+        by_neighbours, by_rank = (float(np.mean(each**2)) for each in bounded)
         if by_neighbours < by_rank:
             return ~verdict.sound
     return ~_settled(low_rank, observations, around, watch).sound
@@ -128,7 +130,7 @@ def _settled(judge: Judge, observations: Observations, around: Neighbourhood | N
         changed, sound = np.count_nonzero(again != sound), again
         if changed <= SETTLED * np.count_nonzero(~sound):
             break
-    return Verdict(sound, predictions)
+    return Verdict(scores <= max(limit_of(scores), far_limit_of(scores)), predictions)
 
 
 class LowRank:
@@ -294,8 +296,36 @@ def limit_of(scores: Floats) -> float:
     edges = math.log(LOWEST) + step * np.arange(-1, BINS + 2)
     counts = np.histogram(np.log(scores[scores > 0]), edges)[0]
     smooth = counts[:-2] + 2 * counts[1:-1] + counts[2:]
-    fewest = smooth == smooth.min()
+    return _widest_gap(edges, smooth == smooth.min())
+
+
+def far_limit_of(scores: Floats) -> float:
+    """Return a limit beyond the usual ones for scores that fall all the way up to these; otherwise 0.
+
+    Errors with a long tail do not show where gross errors begin. The limit is where the fewest scores are below a peak
+    of others.
+
+    >>> far_limit_of(np.concatenate([np.linspace(0.0, 1.2, 500), np.linspace(4.0, 90.0, 30)]))
+    0.0
+    >>> tail = np.exp(np.random.default_rng(0).exponential(0.7, 5000)) - 1
+    >>> bool(100 < far_limit_of(np.concatenate([tail, np.full(30, 1e5)])) < 1e5)
+    True
+    """
+    step = math.log(HIGHEST / LOWEST) / BINS
+    if limit_of(scores) < HIGHEST * math.exp(-step):
+        return 0.0
+    largest = float(scores.max(initial=HIGHEST))
+    edges = np.arange(math.log(HIGHEST) - 2 * step, math.log(largest) + 3 * step, step)
+    counts = np.histogram(np.log(scores[scores > 0]), edges)[0]
+    smooth = counts[:-2] + 2 * counts[1:-1] + counts[2:]
+    beyond = np.maximum.accumulate(smooth[::-1])[::-1]
+    depth = np.log1p(beyond) - np.log1p(smooth)
+    return _widest_gap(edges, depth == depth.max()) if depth.max() > 0 else largest
+
+
+def _widest_gap(edges: Floats, fewest: Booleans) -> float:
+    """Return the score in the middle of the longest run of bins that have the fewest scores."""
     # Small data has several gaps, and the one before gross errors is the widest.
-    runs = [list(run) for is_fewest, run in itertools.groupby(range(BINS), key=fewest.__getitem__) if is_fewest]
+    runs = [list(run) for inside, run in itertools.groupby(range(len(fewest)), key=fewest.__getitem__) if inside]
     widest = max(runs, key=len)
     return math.exp((edges[widest[0] + 1] + edges[widest[-1] + 2]) / 2)
