@@ -51,9 +51,13 @@ BINS = 10
 
 
 class Judge(Protocol):
-    """Predicts every entry from others."""
+    """Predicts every entry from others.
+
+    The limit before the last round is at most `highest`, and there are at most so many `rounds`.
+    """
 
     rounds: int
+    highest: float
 
     def predict(self, sound: Booleans) -> tuple[Floats, Floats]:
         """Return a prediction of each observed entry from sound ones, and how uncertain each is; NaN for none."""
@@ -126,7 +130,7 @@ def _settled(judge: Judge, observations: Observations, around: Neighbourhood | N
         watch.clock.check()
         predictions, spread = judge.predict(sound)
         scores = _scores(observations, predictions, spread, sound, around)
-        again = scores <= limit_of(scores)
+        again = scores <= min(limit_of(scores), judge.highest)
         changed, sound = np.count_nonzero(again != sound), again
         if changed <= SETTLED * np.count_nonzero(~sound):
             break
@@ -149,6 +153,8 @@ class LowRank:
     """
 
     rounds = 6
+    highest = HIGHEST
+    """An entry that is left out too early is predicted worse by the next fit, which has fewer entries in its slices."""
 
     def __init__(
         self,
@@ -226,7 +232,9 @@ class ByNeighbours:
         Decides which entries show how good each kind of prediction is.
     """
 
-    rounds = 6
+    rounds = 10
+    highest = 2.0
+    """An entry that is left out too early is judged again; gross errors that stay hide others, by what is usual."""
 
     def __init__(self, observations: Observations, around: Neighbourhood, rng: np.random.Generator) -> None:
         self._observations, self._around, self._rng = observations, around, rng
