@@ -82,8 +82,9 @@ def complete(
     loss
         How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
         kinds and ``"poisson"`` for counts, both of which predict scores (see `Fit.predict_mean`); ``"l1"``,
-        ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries (see `Fit.outliers`); or an
-        object with `value`, `derivative` and `curvature`.
+        ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries, which are found and left out
+        if settings are chosen (see `Fit.outliers` and `Fit.filled`); or an object with `value`, `derivative` and
+        `curvature`.
     same
         Two of three modes that are the same entities, as in ``("head", "tail")`` or ``(0, 1)``. ``method="auto"`` then
         also tries `Rescal`, which has one factor for both, and held-out entries choose.
@@ -395,6 +396,7 @@ def _fit(
         error_bars=outcome.error_bars,
         bounds=bounds,
         observations=job.observations,
+        corrupt=outcome.corrupt,
         labels=job.labelled.labels,
         restore=job.labelled.restore,
     )

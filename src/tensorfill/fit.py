@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._support.checks import coordinates, real_number
-from ._support.types import Floats, Integers
+from ._support.types import Booleans, Floats, Integers
 from .adapters.registry import answered_table, is_table
 from .choosing.error_bars import ErrorBars
 from .choosing.outliers import outliers
@@ -51,6 +51,8 @@ class Fit:
         Predictions are clipped to these.
     observations
         The data as it was given; a fit that was read from a file has none.
+    corrupt
+        Which observed entries were judged corrupt, for a robust loss; otherwise None.
     labels
         The names of the modes and of their indices; plain ones for data without names.
     restore
@@ -65,6 +67,7 @@ class Fit:
     error_bars: ErrorBars | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
     observations: Observations | None = field(default=None, repr=False)
+    corrupt: Booleans | None = field(default=None, repr=False)
     labels: Labels = field(default=_NO_LABELS, repr=False)
     restore: Callable[[Floats], Any] | None = field(default=None, repr=False)
 
@@ -248,13 +251,15 @@ class Fit:
     def outliers(self, *, beyond: float | None = None) -> tuple[Integers, Floats]:
         """Return the coordinates of the observed entries that are judged corrupt, and how far each is off.
 
-        Fit with a robust loss, such as ``loss="l1"``, so that the answer does not follow them.
+        Fit with a robust loss, such as ``loss="l1"``, so that the answer does not follow them. If settings are chosen,
+        every entry is judged by predictions that did not see it, and by how large errors usually are around it. If all
+        settings are given, or with another loss, entries are corrupt if they differ from the answer by more than noise
+        explains.
 
         Parameters
         ----------
         beyond
-            Entries that are off by more than this are corrupt; by default the largest difference that noise
-            explains.
+            Take the entries that differ from the answer by more than this instead.
 
         Examples
         --------
@@ -270,7 +275,7 @@ class Fit:
             raise ValueError(
                 "A fit that was read from a file does not hold the data; call outliers() before saving it."
             )
-        return outliers(self.observations, self.model, beyond=beyond)
+        return outliers(self.observations, self.model, beyond=beyond, corrupt=self.corrupt)
 
     def __getitem__(self, key: Any) -> Floats:
         """Return a slice, fibre or sub-tensor as a dense array, with the indexing of an array."""
@@ -306,16 +311,18 @@ class Fit:
     def filled(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
         """Return the data with only the missing entries filled in, as the kind of object that it was.
 
-        The missing entries get the expected observation, on the scale of the data. For ``loss="logistic"`` it lies
-        between the two values: data of 0 and 1 gets the probability of 1. For ``loss="poisson"`` it is the expected
-        count.
+        With a robust loss, such as ``loss="l1"``, the entries of `outliers` are replaced too. All others are kept as
+        they are. What is filled in is the expected observation, on the scale of the data. For ``loss="logistic"`` it
+        lies between the two values: data of 0 and 1 gets the probability of 1. For ``loss="poisson"`` it is the
+        expected count.
         """
         if self.observations is None:
             raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
         filled = self._expected(self.model.to_dense(max_bytes=max_bytes))
         if isinstance(self.loss, Logistic):
             filled = self.loss.low + (1 - self.loss.low) * filled
-        filled.reshape(-1)[self.observations.positions] = self.observations.values
+        keep = slice(None) if self.corrupt is None else ~self.corrupt
+        filled.reshape(-1)[self.observations.positions[keep]] = self.observations.values[keep]
         return self._restored(filled)
 
     def save(self, path: str | PathLike[str]) -> None:

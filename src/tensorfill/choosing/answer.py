@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._support.types import Floats
+from .._support.types import Booleans, Floats
 from ..losses import Loss
 from ..losses.robust import Robust
 from ..methods.base import Method, Result
@@ -94,6 +94,8 @@ class Outcome:
         How entries were held out.
     polish, smoothing, centred, mu, fills
         What was done around the method.
+    corrupt
+        Which observed entries were judged corrupt; None if none were judged.
     """
 
     method: Method
@@ -108,3 +110,4 @@ class Outcome:
     centred: bool = False
     mu: float = 0.0
     fills: Sequence[SliceFill] = ()
+    corrupt: Booleans | None = None

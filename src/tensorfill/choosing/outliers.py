@@ -12,10 +12,12 @@ from ..losses.robust import largest_noise, noise_scale
 from ..models import Model
 from ..observations import Observations
 
-__all__ = ["outliers", "without_outliers"]
+__all__ = ["are_outliers", "outliers", "without_outliers"]
 
 
-def outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> tuple[Integers, Floats]:
+def outliers(
+    observations: Observations, model: Model, *, beyond: float | None = None, corrupt: Booleans | None = None
+) -> tuple[Integers, Floats]:
     """Return the observed entries that are judged corrupt, and how far off they are.
 
     Parameters
@@ -28,6 +30,8 @@ def outliers(observations: Observations, model: Model, *, beyond: float | None =
         Entries that differ from the model by more than this are corrupt. The default is sqrt(2 log n) standard
         deviations of the noise, for n entries, which normal noise rarely exceeds (see
         `tensorfill.losses.robust.largest_noise`).
+    corrupt
+        Which entries are corrupt, if that is known and `beyond` is not given.
 
     Returns
     -------
@@ -41,9 +45,17 @@ def outliers(observations: Observations, model: Model, *, beyond: float | None =
     >>> outliers(Observations.from_dense(table), Dense(np.array([[1.1, 2.0], [3.1, 4.0]])))
     (array([[1, 1]]), array([66.]))
     """
-    differences, corrupt = _judged(observations, model, beyond)
+    if corrupt is None or beyond is not None:
+        differences, corrupt = _judged(observations, model, beyond)
+    else:
+        differences = _differences(observations, model)
     positions = np.unravel_index(observations.positions[corrupt], observations.shape)
     return np.stack(positions, axis=1), differences[corrupt]
+
+
+def are_outliers(observations: Observations, model: Model) -> Booleans:
+    """Return whether each observed entry is judged corrupt; see `outliers`."""
+    return _judged(observations, model, None)[1]
 
 
 def without_outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> Observations:
@@ -54,14 +66,19 @@ def without_outliers(observations: Observations, model: Model, *, beyond: float 
 
 def _judged(observations: Observations, model: Model, beyond: float | None) -> tuple[Floats, Booleans]:
     """Return observation minus prediction at each entry, and whether the entry is judged corrupt."""
-    if observations.is_dense:
-        predicted = model.to_dense(max_bytes=math.inf).reshape(-1)[observations.positions]
-    else:
-        predicted = model.predict(observations.coords)
-    differences = observations.values - predicted
+    differences = _differences(observations, model)
     if beyond is None:
         limit = largest_noise(noise_scale(differences), len(differences))
     else:
         limit = real_number(beyond, "beyond", at_least=0)
     corrupt: Booleans = np.asarray(np.abs(differences) > limit)
     return differences, corrupt
+
+
+def _differences(observations: Observations, model: Model) -> Floats:
+    """Return observation minus prediction at each entry."""
+    if observations.is_dense:
+        predicted = model.to_dense(max_bytes=math.inf).reshape(-1)[observations.positions]
+    else:
+        predicted = model.predict(observations.coords)
+    return observations.values - predicted

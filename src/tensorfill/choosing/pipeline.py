@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._support.clock import Clock, TimeUp
-from .._support.types import Floats
+from .._support.types import Booleans, Floats
 from ..losses import Square, is_score
 from ..losses.robust import EFFICIENT, make_robust
 from ..methods.base import Method, Result, Status, Stopped
@@ -24,9 +24,11 @@ from ..metrics import rmse
 from ..models import Model
 from .answer import Answer, Outcome
 from .centring import are_needed, can_centre, centred_beside, centred_split, is_of_differences, may_help
-from .corrupt import Watch, is_robust, named_robust, rough_fit, without_corrupt
+from .corrupt import Watch, is_robust, named_robust, rough_fit
 from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
+from .judging import corrupt_entries
+from .outliers import are_outliers
 from .polish import polished_if_better
 from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
@@ -56,6 +58,7 @@ class Pipeline:
         self._champion: Answer | None = None
         self._current: Answer | None = None
         self._rough: tuple[Method, Result] | None = None
+        self._corrupt: Booleans | None = None
 
     def as_given(self, method: Method) -> Outcome:
         """Run a method on all entries as it is, with nothing held out."""
@@ -69,7 +72,8 @@ class Pipeline:
             )  # fmt: skip
         except (Stopped, TimeUp, KeyboardInterrupt) as stop:
             return self._best_so_far(stop)
-        return self._filled(Outcome(method.resolved(problem), result, problem.loss), problem)
+        corrupt = are_outliers(self._task.observations, result.model) if is_robust(self._task.loss) else None
+        return self._filled(Outcome(method.resolved(problem), result, problem.loss, corrupt=corrupt), problem)
 
     def best_of(self, methods: Sequence[Method], *, all_of_them: bool = True) -> Outcome:
         """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it.
@@ -144,8 +148,8 @@ class Pipeline:
     def _judged(self, method: Method, *, choosing: bool) -> tuple[Problem, Model | None]:
         """Return the problem and, for a robust loss, where to start.
 
-        If settings are chosen, the entries that a rough fit judges corrupt are left out. If not, they stay, and the
-        loss allows for them.
+        If settings are chosen, the entries that are judged corrupt are left out. If not, they stay, and the loss allows
+        for them.
         """
         task, run = self._task, self._run
         if not is_robust(task.loss):
@@ -154,15 +158,11 @@ class Pipeline:
             return Problem(task.observations, make_robust(task.loss)), None  # type: ignore[arg-type]
         run.display.begin("looking for corrupt entries", None)
         watch = Watch(run.watch(counting=False), run.clock, self._keep_rough)
-        rough = rough_fit(
-            Problem(task.observations, Square()),
-            modes=getattr(method, "modes", None),
-            max_rank=getattr(method, "max_rank", None),
-            rng=run.rng,
-            watch=watch,
-        )
+        ranks: Any = {"modes": getattr(method, "modes", None), "max_rank": getattr(method, "max_rank", None)}
         if choosing:
-            return Problem(without_corrupt(task.observations, rough, run.rng, watch), Square()), None
+            self._corrupt = corrupt_entries(task.observations, **ranks, rng=run.rng, watch=watch)
+            return Problem(task.observations.select(~self._corrupt), Square()), None
+        rough = rough_fit(Problem(task.observations, Square()), **ranks, rng=run.rng, watch=watch)
         loss = named_robust(task.loss, rough.noise).cut_at(EFFICIENT * rough.noise)  # type: ignore[arg-type]
         return Problem(task.observations, loss), rough.model
 
@@ -342,6 +342,7 @@ class Pipeline:
             smoothing=answer.smoothing,
             centred=answer.centred,
             mu=answer.trial.point.mu,
+            corrupt=self._corrupt,
         )
         return self._filled(outcome, self._problem)
 

@@ -117,7 +117,7 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) 
     spread = 2 * float(np.var(observations.values, dtype=np.float64))
     ratios: dict[int, float] = {}
     for mode in considered:
-        differences = _neighbour_differences(observations, mode)
+        differences = neighbour_differences(observations, mode)
         enough = len(differences) >= FEWEST_PAIRS and spread > 0
         ratio = float(np.mean(differences**2, dtype=np.float64)) / spread if enough else ALIKE
         if not automatic or (shape[mode] >= SMALLEST_MODE and ratio < ALIKE):
@@ -126,7 +126,7 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) 
     return {mode: least / ratio for mode, ratio in ratios.items()}
 
 
-def _neighbour_differences(observations: Observations, mode: int) -> Floats:
+def neighbour_differences(observations: Observations, mode: int) -> Floats:
     """Return the differences of all pairs of observed entries that are neighbours along a mode."""
     positions = observations.positions
     stride = math.prod(observations.shape[mode + 1 :])

@@ -1,0 +1,339 @@
+"""Which entries are corrupt: each is judged by a prediction that did not see it.
+
+A fit that can follow a gross error has no residual there. So every entry is predicted from others, in one of two ways:
+by low-rank fits, each of which leaves one fold of the entries out, or by the entry's neighbours (see
+`tensorfill.choosing.neighbours`), where some modes have an order. The way with the lower error is taken.
+
+An error is compared with what is usual around the entry rather than with one width for all: with the errors in its
+slices, with those of its neighbours, and with how far apart the predictions of the entry are. A moving part of a video
+is hard to predict at all its entries; a gross error stands alone. These scores have few values between sound entries
+and gross errors, and the limit is where they are fewest. Entries beyond it are left out and all are judged again, until
+their set settles.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .._support.types import Booleans, Floats, Integers
+from ..losses import Square
+from ..losses.robust import EFFICIENT, Robust
+from ..methods.problem import Problem
+from ..models import Model
+from ..observations import Observations
+from ..penalties import Nuclear
+from .corrupt import RoughFit, Watch, rough_fit
+from .neighbours import Neighbourhood, bounded_mean, ordered_modes
+
+FOLDS = 4
+"""The folds of the entries, each of which is predicted by a fit of the others."""
+
+SETTLED = 0.01
+"""The set of corrupt entries has settled if a round changes at most this share of it."""
+
+USUAL = 3.0
+"""The weight of the usual error in the slices of an entry, beside its neighbours' and the spread of its predictions."""
+
+SHRINKAGE = 5
+"""A slice with so many entries has a usual error half way between its own and that of all entries."""
+
+LOWEST, HIGHEST = 0.75, 5.0
+"""The limit of the scores lies between these. Normal noise has a standard deviation of about 0.3 on this scale."""
+
+BINS = 10
+"""The bins between the lowest and the highest limit in which scores are counted."""
+
+
+class Judge(Protocol):
+    """Predicts every entry from others.
+
+    The limit before the last round is at most `highest`, and there are at most so many `rounds`.
+    """
+
+    rounds: int
+    highest: float
+
+    def predict(self, sound: Booleans) -> tuple[Floats, Floats]:
+        """Return a prediction of each observed entry from sound ones, and how uncertain each is; NaN for none."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which entries are sound, and the predictions by which they were judged."""
+
+    sound: Booleans
+    predictions: Floats
+
+
+def corrupt_entries(
+    observations: Observations,
+    *,
+    modes: Sequence[int] | None = None,
+    max_rank: int | Sequence[int] | None = None,
+    rng: np.random.Generator,
+    watch: Watch | None = None,
+) -> Booleans:
+    """Return which of the observed entries are corrupt.
+
+    Parameters
+    ----------
+    observations
+        The data.
+    modes, max_rank
+        As for `Nort`.
+    rng
+        Decides everything that is random.
+    watch
+        The callback, the clock, and where the best answer so far is kept.
+
+    Raises
+    ------
+    Stopped, TimeUp
+        If the caller, the clock or the keyboard asked to stop.
+
+    Examples
+    --------
+    >>> table = np.outer(np.arange(1.0, 13.0), np.arange(1.0, 11.0))
+    >>> table[2, 3] = 500.0
+    >>> found = corrupt_entries(Observations.from_dense(table), rng=np.random.default_rng(0))
+    >>> np.argwhere(found.reshape(12, 10)).tolist()
+    [[2, 3]]
+    """
+    watch = watch or Watch()
+    low_rank = LowRank(observations, modes, max_rank, rng, watch)
+    first = low_rank.fold(0)
+    ordered = ordered_modes(observations, rng)
+    around = Neighbourhood(observations.shape, ordered) if ordered else None
+    if around is not None:
+        verdict = _settled(ByNeighbours(observations, around, rng), observations, around, watch)
+        largest = bounded_mean(np.abs(observations.values - rng.permutation(observations.values)))
+        errors = [np.abs(each - observations.values)[first] for each in (verdict.predictions, low_rank.predictions)]
+        # Squares, because gross errors hide among large ones; bounded, because corrupt entries say nothing.
+        bounded = [np.minimum(np.nan_to_num(each, nan=largest), largest) for each in errors]
+        by_neighbours, by_rank = (float(np.mean(each**2)) for each in bounded)
+        if by_neighbours < by_rank:
+            return ~verdict.sound
+    return ~_settled(low_rank, observations, around, watch).sound
+
+
+def _settled(judge: Judge, observations: Observations, around: Neighbourhood | None, watch: Watch) -> Verdict:
+    """Judge all entries until the set of corrupt ones settles."""
+    sound = np.ones(len(observations), dtype=bool)
+    for _ in range(judge.rounds):
+        watch.clock.check()
+        predictions, spread = judge.predict(sound)
+        scores = _scores(observations, predictions, spread, sound, around)
+        again = scores <= min(limit_of(scores), judge.highest)
+        changed, sound = np.count_nonzero(again != sound), again
+        if changed <= SETTLED * np.count_nonzero(~sound):
+            break
+    return Verdict(scores <= max(limit_of(scores), far_limit_of(scores)), predictions)
+
+
+class LowRank:
+    """Predicts each fold of the entries by a low-rank fit of the others.
+
+    Parameters
+    ----------
+    observations
+        The data.
+    modes, max_rank
+        As for `Nort`.
+    rng
+        Decides the folds.
+    watch
+        The callback, the clock, and where the first answer is kept.
+    """
+
+    rounds = 6
+    highest = HIGHEST
+    """An entry that is left out too early is predicted worse by the next fit, which has fewer entries in its slices."""
+
+    def __init__(
+        self,
+        observations: Observations,
+        modes: Sequence[int] | None,
+        max_rank: int | Sequence[int] | None,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> None:
+        self._observations, self._modes, self._max_rank = observations, modes, max_rank
+        self._rng, self._watch = rng, watch
+        self._folds = rng.permutation(len(observations)) % FOLDS
+        self._found: list[RoughFit] = []
+        self.predictions = np.zeros(len(observations))
+
+    def fold(self, number: int) -> Booleans:
+        """Return which entries are in a fold, after a rough fit of the others if there was none."""
+        inside: Booleans = self._folds == number
+        while len(self._found) <= number:
+            self._fit_next()
+        return inside
+
+    def predict(self, sound: Booleans) -> tuple[Floats, Floats]:
+        """Return the predictions of all folds, by fits of the entries that are sound."""
+        self.fold(FOLDS - 1)
+        if not sound.all():
+            for number, rough in enumerate(self._found):
+                if rough.model is not None:
+                    self._predict_fold(number, self._refitted(rough, sound & (self._folds != number)))
+        return self.predictions, np.zeros(len(sound))
+
+    def _fit_next(self) -> None:
+        """Fit without the next fold; the first fit finds where the others may end their path."""
+        number, watch = len(self._found), self._watch
+        inside: Booleans = self._folds == number
+        rough = rough_fit(
+            Problem(self._observations, Square()),
+            modes=self._modes,
+            max_rank=self._max_rank,
+            held_out=inside,
+            until=0.99 * self._found[0].cut if self._found else 0.0,
+            rng=self._rng,
+            watch=watch if number == 0 else Watch(watch.callback, watch.clock),
+        )
+        self._found.append(rough)
+        if rough.model is not None:
+            self._predict_fold(number, rough.model)
+
+    def _refitted(self, rough: RoughFit, chosen: Booleans) -> Model:
+        """Return a fit of these entries, from the rough one."""
+        loss = Robust(Nuclear()).cut_at(EFFICIENT * rough.noise)
+        task, watch = Problem(self._observations.select(chosen), loss), self._watch
+        if rough.method is None or rough.model is None:
+            raise ValueError("A rough fit of zero cannot be fitted again.")
+        result = rough.method.solve(
+            task, start=rough.model, rng=self._rng, callback=watch.callback, clock=watch.clock
+        )  # fmt: skip
+        return result.finished_or_stopped().model
+
+    def _predict_fold(self, number: int, model: Model) -> None:
+        inside = self._folds == number
+        self.predictions[inside] = model.predict(self._observations.coords[inside])
+
+
+class ByNeighbours:
+    """Predicts each entry by its neighbours.
+
+    Parameters
+    ----------
+    observations
+        The data.
+    around
+        The neighbours.
+    rng
+        Decides which entries show how good each kind of prediction is.
+    """
+
+    rounds = 10
+    highest = 2.0
+    """An entry that is left out too early is judged again; gross errors that stay hide others, by what is usual."""
+
+    def __init__(self, observations: Observations, around: Neighbourhood, rng: np.random.Generator) -> None:
+        self._observations, self._around, self._rng = observations, around, rng
+        self._guesses = np.full(math.prod(observations.shape), np.nan)
+        self._round = 0
+
+    def predict(self, sound: Booleans) -> tuple[Floats, Floats]:
+        """Return the predictions of the observed entries, and the distance between the quartiles of each.
+
+        From the third round on, entries that are missing or corrupt are replaced by their last predictions, so that
+        every entry has many neighbours. Before, many of these would rest on gross errors.
+        """
+        positions = self._observations.positions
+        values = self._guesses.copy() if self._round > 1 else np.full_like(self._guesses, np.nan)
+        values[positions[sound]] = self._observations.values[sound]
+        self._guesses, spread = self._around.predict(values, self._rng)
+        self._round += 1
+        return self._guesses[positions], spread[positions]
+
+
+def _scores(
+    observations: Observations, predictions: Floats, spread: Floats, sound: Booleans, around: Neighbourhood | None
+) -> Floats:
+    """Return the error of each entry as a multiple of what is usual around it; 0 without a prediction."""
+    errors = np.abs(observations.values - predictions)
+    errors[errors <= 8 * np.finfo(observations.dtype).eps * np.abs(observations.values).max(initial=0.0)] = 0.0
+    judged = sound & np.isfinite(errors + spread)
+    usual = _usual_errors(errors, judged, observations)
+    near = usual
+    if around is not None:
+        dense = np.full(math.prod(observations.shape), np.nan)
+        dense[observations.positions[judged]] = errors[judged]
+        near = around.upper_quartile(dense)[observations.positions]
+        near = np.where(np.isnan(near), usual, near)
+    return np.nan_to_num(errors / (USUAL * usual + near + spread + np.finfo(np.float64).tiny))
+
+
+def _usual_errors(errors: Floats, judged: Booleans, observations: Observations) -> Floats:
+    """Return the usual error at each entry: that of all, multiplied by how much its slices differ from all."""
+    overall = bounded_mean(errors[judged])
+    usual = np.full(len(errors), overall)
+    if overall > 0:
+        for mode, size in enumerate(observations.shape):
+            indices = observations.coords[:, mode]
+            usual *= _ratios(errors[judged] / overall, indices[judged], size)[indices]
+    return usual
+
+
+def _ratios(errors: Floats, indices: Integers, size: int) -> Floats:
+    """Return the bounded mean of the errors with each index, shrunk towards 1."""
+    counts = np.bincount(indices, minlength=size)
+    groups = np.split(errors[np.argsort(indices, kind="stable")], np.cumsum(counts)[:-1])
+    means = np.array([bounded_mean(group) for group in groups])
+    shrunk: Floats = (counts * means + SHRINKAGE) / (counts + SHRINKAGE)
+    return shrunk
+
+
+def limit_of(scores: Floats) -> float:
+    """Return the score that separates sound entries from gross errors: where the fewest scores are.
+
+    >>> sound, corrupt = np.linspace(0.0, 1.2, 500), np.linspace(4.0, 90.0, 30)
+    >>> bool(1.2 < limit_of(np.concatenate([sound, corrupt])) < 4.0)
+    True
+    """
+    step = math.log(HIGHEST / LOWEST) / BINS
+    # A bin more at either end, for the smoothing.
+    edges = math.log(LOWEST) + step * np.arange(-1, BINS + 2)
+    counts = np.histogram(np.log(scores[scores > 0]), edges)[0]
+    smooth = counts[:-2] + 2 * counts[1:-1] + counts[2:]
+    return _widest_gap(edges, smooth == smooth.min())
+
+
+def far_limit_of(scores: Floats) -> float:
+    """Return a limit beyond the usual ones for scores that fall all the way up to these; otherwise 0.
+
+    Errors with a long tail do not show where gross errors begin. The limit is where the fewest scores are below a peak
+    of others.
+
+    >>> far_limit_of(np.concatenate([np.linspace(0.0, 1.2, 500), np.linspace(4.0, 90.0, 30)]))
+    0.0
+    >>> tail = np.exp(np.random.default_rng(0).exponential(0.7, 5000)) - 1
+    >>> bool(100 < far_limit_of(np.concatenate([tail, np.full(30, 1e5)])) < 1e5)
+    True
+    """
+    step = math.log(HIGHEST / LOWEST) / BINS
+    if limit_of(scores) < HIGHEST * math.exp(-step):
+        return 0.0
+    largest = float(scores.max(initial=HIGHEST))
+    edges = np.arange(math.log(HIGHEST) - 2 * step, math.log(largest) + 3 * step, step)
+    counts = np.histogram(np.log(scores[scores > 0]), edges)[0]
+    smooth = counts[:-2] + 2 * counts[1:-1] + counts[2:]
+    beyond = np.maximum.accumulate(smooth[::-1])[::-1]
+    depth = np.log1p(beyond) - np.log1p(smooth)
+    return _widest_gap(edges, depth == depth.max()) if depth.max() > 0 else largest
+
+
+def _widest_gap(edges: Floats, fewest: Booleans) -> float:
+    """Return the score in the middle of the longest run of bins that have the fewest scores."""
+    # Small data has several gaps, and the one before gross errors is the widest.
+    runs = [list(run) for inside, run in itertools.groupby(range(len(fewest)), key=fewest.__getitem__) if inside]
+    widest = max(runs, key=len)
+    return math.exp((edges[widest[0] + 1] + edges[widest[-1] + 2]) / 2)

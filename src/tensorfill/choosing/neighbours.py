@@ -1,0 +1,230 @@
+"""What an entry should be by its neighbours, and how well neighbours are predicted around it.
+
+Neighbours of an entry are those one step away along a mode with an order, such as the rows of a picture or the hours of
+a day, and the entries at all other indices of a mode with few, such as colours. Each neighbour along a mode with an
+order is a prediction, x[a]; so is the line through two of them, 2 x[a] - x[2a]; and so is the corner that completes a
+parallelogram of steps along two modes, x[a] + x[b] - x[a + b]. The median of many such predictions is near the truth as
+long as most of them rest on sound entries, and their spread says how near. The entry itself has no part in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._support.types import Floats, Integers
+from ..observations import Observations
+from .smooth_field import ALIKE, FEWEST_PAIRS, LARGEST, SMALLEST_MODE, neighbour_differences
+
+ENOUGH = 8
+"""So many predictions of an entry are enough: no worse than twice the error of the one that has this rank are used."""
+
+MOST_PREDICTIONS = 40
+"""The most predictions of one entry."""
+
+SAMPLE = 20_000
+"""So many entries show how good a prediction is."""
+
+AT_ONCE = 2**22
+"""So many numbers are sorted at once, which limits the memory."""
+
+FEWEST_PREDICTIONS = 4
+"""With fewer predictions, their spread says nothing."""
+
+BOUND = 0.75
+"""The mean of absolute errors takes those above this quantile as if they were there."""
+
+Offsets = tuple[int, ...]
+
+
+def bounded_mean(errors: Floats) -> float:
+    """Return the mean of the absolute errors above 0, with the largest quarter of them bounded by the others.
+
+    Data with few different values, such as the colours of pictures, has many errors of exactly 0, and these say nothing
+    about the size of the others.
+
+    >>> bounded_mean(np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1e9]))
+    1.0
+    """
+    errors = errors[errors > 0]
+    if len(errors) == 0:
+        return 0.0
+    place = max(math.ceil(BOUND * len(errors)) - 1, 0)
+    return float(np.minimum(errors, np.partition(errors, place)[place]).mean())
+
+
+def ordered_modes(observations: Observations, rng: np.random.Generator) -> list[int]:
+    """Return the modes along which neighbours are alike, by the median of their differences.
+
+    >>> wave = np.sin(np.arange(40.0) / 5)[:, None] * np.random.default_rng(0).standard_normal(30)
+    >>> wave[3, 4] = 1e9
+    >>> ordered_modes(Observations.from_dense(wave), np.random.default_rng(0))
+    [0]
+    """
+    shape, values = observations.shape, observations.values
+    if math.prod(shape) > LARGEST or len(values) < FEWEST_PAIRS:
+        return []
+    far = bounded_mean(np.abs(values - rng.permutation(values)))
+    found = []
+    for mode in range(len(shape)):
+        if shape[mode] >= SMALLEST_MODE:
+            differences = np.abs(neighbour_differences(observations, mode))
+            if len(differences) >= FEWEST_PAIRS and bounded_mean(differences) < ALIKE * far:
+                found.append(mode)
+    return found
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """The neighbours of the entries of a dense tensor.
+
+    Parameters
+    ----------
+    shape
+        The shape of the tensor.
+    ordered
+        The modes with an order; the neighbours along them are one step away.
+    """
+
+    shape: tuple[int, ...]
+    ordered: Sequence[int]
+
+    def predict(self, values: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the median of the predictions of every entry, and the distance between their quartiles.
+
+        The distance is infinite where there are too few to tell.
+
+        Parameters
+        ----------
+        values
+            All entries in C order, with NaN where nothing is known; so is the answer where nothing is predicted.
+        rng
+            Decides which entries show how good each kind of prediction is.
+        """
+        padded = self._padded(values)
+        kinds = self._best(list(self._predictions()), padded, self._sample(values, rng))
+        median, spread = np.full((2, len(values)), np.nan)
+        for part, places in self._parts(len(kinds)):
+            predicted = _predicted(padded, places, kinds)
+            quartiles = _quantiles(predicted, (0.25, 0.5, 0.75))
+            enough = np.count_nonzero(np.isfinite(predicted), axis=1) >= FEWEST_PREDICTIONS
+            median[part], spread[part] = quartiles[1], np.where(enough, quartiles[2] - quartiles[0], np.inf)
+        return median, spread
+
+    def upper_quartile(self, values: Floats) -> Floats:
+        """Return the upper quartile of the values of the neighbours of each entry, up to two steps away."""
+        padded = self._padded(values)
+        steps = list(self._steps())
+        near = [(step,) for _, step in steps] + [(a + b,) for (_, a), (_, b) in self._pairs(steps)]
+        result = np.full(len(values), np.nan)
+        for part, places in self._parts(len(near)):
+            result[part] = _quantiles(_predicted(padded, places, near), (0.75,))[0]
+        return result
+
+    @property
+    def _few(self) -> list[int]:
+        """The modes with few indices, all of which are neighbours."""
+        return [mode for mode, size in enumerate(self.shape) if 1 < size < SMALLEST_MODE and mode not in self.ordered]
+
+    @property
+    def _widths(self) -> list[int]:
+        """How many indices are added at either end of each mode."""
+        few = self._few
+        return [2 if mode in self.ordered else size - 1 if mode in few else 0 for mode, size in enumerate(self.shape)]
+
+    @property
+    def _padded_shape(self) -> list[int]:
+        return [size + 2 * width for size, width in zip(self.shape, self._widths, strict=True)]
+
+    def _padded(self, values: Floats) -> Floats:
+        """Return the values with NaN around them, and modes with few indices repeated, in C order."""
+        padded = np.asarray(values, dtype=np.float64).reshape(self.shape)
+        for mode, width in enumerate(self._widths):
+            if width:
+                around = [(width, width) if axis == mode else (0, 0) for axis in range(padded.ndim)]
+                if mode in self.ordered:
+                    padded = np.pad(padded, around, constant_values=np.nan)
+                else:
+                    padded = np.pad(padded, around, mode="wrap")
+        return padded.reshape(-1)
+
+    def _places(self, positions: Integers) -> Integers:
+        """Return where entries are among the padded ones."""
+        coords = np.unravel_index(positions, self.shape)
+        moved = [index + width for index, width in zip(coords, self._widths, strict=True)]
+        return np.ravel_multi_index(moved, self._padded_shape)
+
+    def _parts(self, kinds: int) -> Iterator[tuple[slice, Integers]]:
+        """Yield parts of the entries, and where they are among the padded ones."""
+        size = math.prod(self.shape)
+        length = max(AT_ONCE // max(kinds, 1), 1)
+        for first in range(0, size, length):
+            part = slice(first, min(first + length, size))
+            yield part, self._places(np.arange(part.start, part.stop))
+
+    def _sample(self, values: Floats, rng: np.random.Generator) -> Integers:
+        known = np.flatnonzero(np.isfinite(values))
+        return self._places(known if len(known) <= SAMPLE else rng.choice(known, SAMPLE, replace=False))
+
+    def _steps(self) -> Iterator[tuple[int, int]]:
+        """Yield the steps to the neighbours of an entry: the mode, and the distance among the padded entries."""
+        padded = self._padded_shape
+        for mode, size in enumerate(self.shape):
+            stride = math.prod(padded[mode + 1 :])
+            if mode in self.ordered:
+                yield from ((mode, stride), (mode, -stride))
+            elif mode in self._few:
+                yield from ((mode, index * stride) for index in range(1, size))
+
+    @staticmethod
+    def _pairs(
+        steps: Iterable[tuple[int, int]],
+    ) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        """Yield the pairs of steps along different modes."""
+        return (pair for pair in itertools.combinations(steps, 2) if pair[0][0] != pair[1][0])
+
+    def _predictions(self) -> Iterator[Offsets]:
+        """Yield each kind of prediction: one place that is taken as it is, or two that are added and one subtracted."""
+        steps = list(self._steps())
+        for mode, step in steps:
+            if mode in self.ordered:
+                yield (step,)
+                yield step, step, 2 * step
+        for (_, a), (_, b) in self._pairs(steps):
+            yield a, b, a + b
+
+    @staticmethod
+    def _best(kinds: list[Offsets], padded: Floats, sample: Integers) -> list[Offsets]:
+        """Return the kinds of predictions that are about as good as the best, at some entries."""
+        errors = []
+        for kind in kinds:
+            error = np.abs(_predicted(padded, sample, [kind])[:, 0] - padded[sample])
+            error = error[np.isfinite(error)]
+            errors.append(bounded_mean(error) if len(error) >= FEWEST_PAIRS else math.inf)
+        order = np.argsort(errors, kind="stable")[:MOST_PREDICTIONS]
+        limit = 2 * errors[order[min(ENOUGH, len(order)) - 1]]
+        return [kinds[number] for number in order if errors[number] <= limit and math.isfinite(errors[number])]
+
+
+def _predicted(padded: Floats, places: Integers, kinds: Sequence[Offsets]) -> Floats:
+    """Return a row for each place, and in it a number for each kind of prediction."""
+    found = np.empty((len(places), len(kinds)), dtype=padded.dtype)
+    for column, kind in enumerate(kinds):
+        found[:, column] = padded[places + kind[0]]
+        if len(kind) > 1:
+            found[:, column] += padded[places + kind[1]] - padded[places + kind[2]]
+    return found
+
+
+def _quantiles(rows: Floats, shares: Sequence[float]) -> Floats:
+    """Return these quantiles of the numbers in each row, without interpolation; NaN for a row without numbers."""
+    if rows.shape[1] == 0:
+        return np.full((len(shares), len(rows)), np.nan)
+    rows.sort(axis=1)
+    count = rows.shape[1] - np.count_nonzero(np.isnan(rows), axis=1)
+    places = [np.minimum((share * count).astype(np.int64), np.maximum(count - 1, 0)) for share in shares]
+    return np.stack([np.take_along_axis(rows, place[:, None], axis=1)[:, 0] for place in places])
