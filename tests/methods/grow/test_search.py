@@ -20,11 +20,11 @@ from tensorfill.models import CPModel, Tucker
 from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling
 
 
-def searched(observations, *, splits=1, seed=0, **settings):
+def searched(observations, *, splits=1, seed=0, rival=np.inf, **settings):
     """Return the search after its run, and the trials."""
     rng = np.random.default_rng(seed)
     parts, _ = make_splits(observations, Square(), Choice(splits=splits), rng)
-    trials, search = Trials(parts, rng), GrowSearch(Grow(**settings))
+    trials, search = Trials(parts, rng, rival=rival), GrowSearch(Grow(**settings))
     search.run(trials)
     return search, trials
 
@@ -255,3 +255,11 @@ def test_few_sweeps_are_left_if_held_out_entries_lose_by_more_of_them():
     low_rank = complete(synthetic((40, 30, 20), rank=2, rng=0).observations, method="grow", rng=0)
     assert fit.method.max_iter == module.SWEEPS
     assert low_rank.method.max_iter == Grow().max_iter
+
+
+def test_a_model_of_many_directions_far_behind_a_rival_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr(module, "MOST_DIRECTIONS", 3)
+    data = slowly_falling()
+    alone, beside = (searched(data, rival=rival)[1].points for rival in (np.inf, 1e-9))
+    assert max(beside[-1].ranks) > 3
+    assert len(beside) < len(alone)

@@ -1,0 +1,58 @@
+"""A polish by least squares goes on only while held-out entries gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorfill import Nort
+from tensorfill._support.clock import Clock
+from tensorfill.choosing import polish as module
+from tensorfill.choosing.polish import MOST_SWEEPS, Polish, polished_if_better
+from tensorfill.choosing.splits import Choice, make_splits
+from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
+from tensorfill.methods.tucker_als import TuckerAls
+
+
+def solved(data, lam):
+    """Return a split, and the answer of NORT on it."""
+    splits, _ = make_splits(data, Square(), Choice(), np.random.default_rng(0))
+    return splits, [Nort(lam=lam, max_rank=3, tol=1e-3).solve(splits[0].problem, rng=0).model]
+
+
+@pytest.fixture
+def sweeps(monkeypatch):
+    """Return the numbers of sweeps that were asked for."""
+    asked = []
+
+    def counted(**settings):
+        asked.append(settings["max_iter"])
+        return TuckerAls(**settings)
+
+    monkeypatch.setattr(module, "TuckerAls", counted)
+    return asked
+
+
+def test_a_first_sweep_that_does_harm_is_the_last(sweeps):
+    rng = np.random.default_rng(0)
+    noise = synthetic((12, 11, 10), rank=1, noise=0.0, rng=0).observations
+    noise = noise.with_values(rng.standard_normal(len(noise)))
+    splits, models = solved(noise, lam=0.5)
+    best, how = polished_if_better(splits, models, Clock())
+    assert how is None
+    assert best is models
+    assert set(sweeps) == {1}
+
+
+def test_sweeps_go_on_while_they_help(sweeps):
+    data = synthetic((20, 18, 16), rank=2, rng=0)
+    splits, models = solved(data.observations, lam=0.05)
+    before = splits[0].losses(models[0]).sum()
+    best, how = polished_if_better(splits, models, Clock())
+    assert how is not None
+    assert max(sweeps) > 1
+    assert how.sweeps <= MOST_SWEEPS
+    assert splits[0].losses(best[0]).sum() < before
+    again = Polish(how.to_the_gap, how.sweeps)(splits[0].problem, models[0], Clock())
+    np.testing.assert_allclose(again.predict(data.test.coords), best[0].predict(data.test.coords))
