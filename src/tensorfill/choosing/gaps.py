@@ -55,10 +55,10 @@ def gaps_along(observations: Observations, mode: int) -> Gaps:
     """Return the form of the gaps along a mode.
 
     >>> seen = np.ones((30, 20), dtype=bool)
-    >>> seen[5:10] = False
+    >>> seen[5:10, 3:15] = False
     >>> data = Observations.from_dense(np.ones((30, 20)), seen)
     >>> round(gaps_along(data, 0).correlation, 2), round(gaps_along(data, 1).correlation, 2)
-    (0.76, 1.0)
+    (0.78, 0.91)
     """
     missing = _missing(observations)
     first, second = (np.moveaxis(missing, mode, 0)[part] for part in (slice(None, -1), slice(1, None)))
