@@ -18,11 +18,12 @@ from ._support.progress import Display
 from ._support.records import Records
 from ._support.types import Floats
 from ._support.words import bytes_in_words
+from .choosing.candidates import candidates
+from .choosing.job import taken_in
 from .choosing.pipeline import Pipeline
 from .choosing.splits import Choice
 from .choosing.task import Run
 from .choosing.trials import error_of, standard_error_of
-from .completion import candidates, taken_in
 from .losses import Loss, Robust
 from .methods.base import Method, Status, Stopped
 from .methods.registry import COMPARED

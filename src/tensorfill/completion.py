@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._support.checks import choice as one_of
-from ._support.checks import generator, listed, mode_number, whole_number
+from ._support.checks import generator, whole_number
 from ._support.clock import Clock
 from ._support.parallel import blas_threads
 from ._support.progress import Display
-from .adapters.registry import take_in
 from .choosing.answer import Outcome
-from .choosing.corrupt import is_robust
+from .choosing.candidates import candidates
 from .choosing.doubts import warn_of_a_fit_near_zero, warn_of_empty_slices
-from .choosing.kernel_width import checked_graphs
+from .choosing.job import Job, taken_in
 from .choosing.pipeline import Pipeline, needs_choice
 from .choosing.recipe import Recipe
-from .choosing.smooth_field import smooth_modes
 from .choosing.splits import Choice
-from .choosing.task import Run, Task
+from .choosing.task import Run
 from .fit import Fit
-from .labels import Labelled, Labels
-from .losses import Loss, Robust, Square, make_loss, prepare
+from .losses import Loss, Robust
 from .methods.base import Callback, Method
-from .methods.problem import Problem
-from .methods.registry import AUTOMATIC, METHODS, make_method, setting_names
-from .methods.rescal import Rescal
 from .methods.search import Path
 from .models import Model
-from .observations import Observations
 
 
 def complete(
@@ -157,7 +148,7 @@ def complete(
         centre=centre,
         refine=refine,
         choose=choose,
-        start=start,
+        start=start.model if isinstance(start, Fit) else start,
         rng=random,
     )
     methods = candidates(method, settings, job)
@@ -173,203 +164,6 @@ def complete(
     warn_of_empty_slices(outcome, job.task, job.labelled.labels)
     warn_of_a_fit_near_zero(outcome, job.task)
     return _fit(outcome, job, asked, seed, limits)
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """The data, ready for a pipeline.
-
-    Parameters
-    ----------
-    task
-        What the pipeline is asked.
-    observations
-        The data as it was given, before the loss changed its values.
-    labelled
-        Its labels, and how an answer is given back.
-    """
-
-    task: Task
-    observations: Observations
-    labelled: Labelled
-
-
-def taken_in(
-    data: Any,
-    *,
-    missing: str | None = None,
-    value: str | None = None,
-    dtype: DTypeLike = np.float64,
-    loss: str | Loss | Robust = "square",
-    same: Sequence[int | str] | None = None,
-    laplacian: Mapping[Any, Any] | None = None,
-    smooth: Sequence[int | str] | str | None = "auto",
-    centre: bool | str = "auto",
-    refine: str | None = None,
-    choose: Choice | None = None,
-    start: Fit | Model | None = None,
-    rng: np.random.Generator,
-) -> Job:
-    """Return data of any kind with the stages that are asked for, all checked and with modes by number."""
-    if choose is not None and not isinstance(choose, Choice):
-        raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
-    if not isinstance(centre, bool) and centre != "auto":
-        raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
-    if refine is not None:
-        one_of(refine, "refine", ["tucker"])
-    taken = take_in(data, missing=missing, value=value)
-    labels = taken.labels
-    observations = taken.observations.astype(dtype)
-    _check_size_of_values(observations)
-    smooth_by_number: Any = labels.numbers(smooth)
-    prepared, fitted = loss, observations
-    if not is_robust(loss):
-        prepared, values = prepare(make_loss(loss), observations.values)  # type: ignore[arg-type]
-        fitted = observations if values is observations.values else observations.with_values(values)
-    # Checked now rather than after a search, which can take minutes.
-    smooth_modes(fitted, smooth_by_number)
-    task = Task(
-        observations=fitted,
-        loss=prepared,
-        same=_checked_same(same, labels, fitted.shape),
-        choice=_checked_choice(choose or Choice(), labels, loss, dtype),
-        graphs=checked_graphs(labels.numbered(laplacian, "laplacian"), fitted, rng),
-        smooth=smooth_by_number,
-        centre=centre,
-        refine=refine,
-        start=start.model if isinstance(start, Fit) else start,
-    )
-    return Job(task, observations, taken)
-
-
-EXTREMES = {"float64": 1e40, "float32": 1e15}
-"""The squares and fourth powers of values up to this size, and down to its inverse, are far from the ends of floats."""
-
-
-def _check_size_of_values(observations: Observations) -> None:
-    largest = float(np.abs(observations.values).max(initial=0.0))
-    extreme = EXTREMES[observations.dtype.name]
-    if largest > extreme or 0 < largest < 1 / extreme:
-        raise ValueError(
-            f"The largest value is {largest:.3g} in size, and must lie between {1 / extreme:g} and {extreme:g} for "
-            f"{observations.dtype.name}; divide the values by a constant first."
-        )
-
-
-def _checked_same(same: Any, labels: Labels, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """Return two modes by number, if they can be the same entities."""
-    if same is None:
-        return None
-    modes = labels.numbers(same)
-    if not isinstance(modes, list) or len(modes) != 2 or len(shape) != 3:
-        raise ValueError(f"same must be two modes of a tensor of three, such as (0, 1), but {same!r} was given.")
-    first, second = (mode_number(mode, "same", len(shape)) for mode in modes)
-    alike = first != second and shape[first] == shape[second]
-    keys: list[Any] = [labels.keys[first], labels.keys[second]]
-    if not alike or not (keys[0] is keys[1] or np.array_equal(*keys)):
-        raise ValueError(
-            f"same must be two modes with the same indices and labels, but {same!r} was given; give both modes all "
-            "entities, in the same order."
-        )
-    return first, second
-
-
-def _checked_choice(choice: Choice, labels: Labels, loss: Any, dtype: DTypeLike) -> Choice:
-    """Return the choice with modes by number, and given entries with values as the loss takes them."""
-    choice = replace(choice, holdout=labels.holdout(choice.holdout))
-    entries = choice.validation
-    if not isinstance(entries, Observations):
-        return choice
-    entries = entries.astype(dtype)
-    if not is_robust(loss):
-        entries = entries.with_values(prepare(make_loss(loss), entries.values)[1])
-    return replace(choice, validation=entries)
-
-
-def candidates(
-    method: Any, settings: Mapping[str, Any], job: Job, automatic_choice: Sequence[str] = AUTOMATIC
-) -> list[Method]:
-    """Return the methods to try, each checked against the data and the stages around it.
-
-    `automatic_choice` is what ``"auto"`` means.
-    """
-    task = job.task
-    loss = Square() if is_robust(task.loss) else task.loss
-    problem = Problem(task.observations, loss)  # type: ignore[arg-type]
-    misplaced = [each.name for each in fields(Choice) if each.name in settings]
-    if misplaced:
-        raise ValueError(f"{listed(misplaced)} is part of choose; give it as choose=Choice({misplaced[0]}=...).")
-    automatic = isinstance(method, str) and method == "auto"
-    several = method if isinstance(method, list | tuple) else [method]
-    if automatic:
-        several, settings = _automatic(automatic_choice, settings, task.same)
-    if not several:
-        raise ValueError("method must name at least one method, but the list is empty.")
-    if len(several) > 1 and settings and not automatic:
-        raise ValueError(
-            f"{listed(settings)} must be left out if several methods are tried; "
-            "give method objects with their settings instead."
-        )
-    found: list[Method] = []
-    for each in several:
-        made = _with_mode_numbers(make_method(each, settings), job.labelled.labels)
-        try:
-            task.check(made)
-            if not made.takes_robust:
-                made.check(problem)
-        except ValueError:
-            # "auto" tries what fits the data; a method that was named is refused in words.
-            if not automatic or (len(found) == 0 and each == several[-1]):
-                raise
-            continue
-        if automatic and each != several[-1] and len(task.observations) < made.fewest_entries:
-            continue
-        found.append(made)
-    return found
-
-
-def _automatic(
-    methods: Sequence[str], settings: Mapping[str, Any], same: tuple[int, int] | None
-) -> tuple[list[str | Method], Mapping[str, Any]]:
-    """Return what ``"auto"`` tries, and the settings that are still to be given to the methods.
-
-    If two modes are the same entities, that includes RESCAL.
-    """
-    if same is None or any(name not in setting_names(Rescal) for name in settings):
-        return [*_with_settings(methods, settings)], settings
-    known = [name for name in methods if all(setting in setting_names(METHODS[name]) for setting in settings)]
-    return [*(make_method(name, settings) for name in known), Rescal(same=same, **settings)], {}
-
-
-def _with_settings(methods: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
-    """Return the methods that have all of these settings."""
-    known = {name: setting_names(METHODS[name]) for name in methods}
-    found = [name for name in methods if all(setting in known[name] for setting in settings)]
-    if not found:
-        every = dict.fromkeys(setting for name in methods for setting in known[name])
-        unknown = [setting for setting in settings if setting not in every]
-        raise ValueError(
-            f"method 'auto' tries {listed(methods)}, which have no setting {listed(unknown)}; their settings are "
-            f"{listed(every)}; name the method that has it, as in method='cp'."
-            if unknown
-            else f"No method has all of {listed(settings)}: "
-            + "; ".join(f"{name!r} has {listed(_of_these(settings, known[name]))}" for name in methods)
-            + "; leave out those of one method."
-        )
-    return found
-
-
-def _of_these(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [setting for setting in settings if setting in names]
-
-
-def _with_mode_numbers(method: Method, labels: Labels) -> Method:
-    """Return a method whose modes are numbers, from one that may name them."""
-    numbered = {name: getattr(method, name, None) for name in ("modes", "mode")}
-    found = {name: labels.numbers(given) for name, given in numbered.items() if given is not None}
-    if isinstance(found.get("mode"), str):
-        found["mode"] = labels.mode(found["mode"])
-    return replace(method, **found) if found else method
 
 
 def _fit(

@@ -8,10 +8,11 @@ import numpy as np
 
 from ._support.checks import generator, whole_number
 from ._support.parallel import blas_threads
+from .choosing.candidates import candidates
+from .choosing.job import taken_in
 from .choosing.splits import Choice, make_splits
 from .choosing.trials import Trials
 from .choosing.walk import search_for
-from .completion import candidates, taken_in
 from .losses import Loss
 from .methods.base import Method
 from .methods.nort.search import NortSearch

@@ -1,0 +1,104 @@
+"""The methods that a run tries: those that were named, or what ``"auto"`` means for the data and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from .._support.checks import listed
+from ..labels import Labels
+from ..losses import Square
+from ..methods.base import Method
+from ..methods.problem import Problem
+from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
+from ..methods.rescal import Rescal
+from .corrupt import is_robust
+from .job import Job
+from .splits import Choice
+
+
+def candidates(
+    method: Any, settings: Mapping[str, Any], job: Job, automatic_choice: Sequence[str] = AUTOMATIC
+) -> list[Method]:
+    """Return the methods to try, each checked against the data and the stages around it.
+
+    `automatic_choice` is what ``"auto"`` means.
+    """
+    task = job.task
+    loss = Square() if is_robust(task.loss) else task.loss
+    problem = Problem(task.observations, loss)  # type: ignore[arg-type]
+    misplaced = [each.name for each in fields(Choice) if each.name in settings]
+    if misplaced:
+        raise ValueError(f"{listed(misplaced)} is part of choose; give it as choose=Choice({misplaced[0]}=...).")
+    automatic = isinstance(method, str) and method == "auto"
+    several = method if isinstance(method, list | tuple) else [method]
+    if automatic:
+        several, settings = _automatic(automatic_choice, settings, task.same)
+    if not several:
+        raise ValueError("method must name at least one method, but the list is empty.")
+    if len(several) > 1 and settings and not automatic:
+        raise ValueError(
+            f"{listed(settings)} must be left out if several methods are tried; "
+            "give method objects with their settings instead."
+        )
+    found: list[Method] = []
+    for each in several:
+        made = _with_mode_numbers(make_method(each, settings), job.labelled.labels)
+        try:
+            task.check(made)
+            if not made.takes_robust:
+                made.check(problem)
+        except ValueError:
+            # "auto" tries what fits the data; a method that was named is refused in words.
+            if not automatic or (len(found) == 0 and each == several[-1]):
+                raise
+            continue
+        if automatic and each != several[-1] and len(task.observations) < made.fewest_entries:
+            continue
+        found.append(made)
+    return found
+
+
+def _automatic(
+    methods: Sequence[str], settings: Mapping[str, Any], same: tuple[int, int] | None
+) -> tuple[list[str | Method], Mapping[str, Any]]:
+    """Return what ``"auto"`` tries, and the settings that are still to be given to the methods.
+
+    If two modes are the same entities, that includes RESCAL.
+    """
+    if same is None or any(name not in setting_names(Rescal) for name in settings):
+        return [*_with_settings(methods, settings)], settings
+    known = [name for name in methods if all(setting in setting_names(METHODS[name]) for setting in settings)]
+    return [*(make_method(name, settings) for name in known), Rescal(same=same, **settings)], {}
+
+
+def _with_settings(methods: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+    """Return the methods that have all of these settings."""
+    known = {name: setting_names(METHODS[name]) for name in methods}
+    found = [name for name in methods if all(setting in known[name] for setting in settings)]
+    if not found:
+        every = dict.fromkeys(setting for name in methods for setting in known[name])
+        unknown = [setting for setting in settings if setting not in every]
+        raise ValueError(
+            f"method 'auto' tries {listed(methods)}, which have no setting {listed(unknown)}; their settings are "
+            f"{listed(every)}; name the method that has it, as in method='cp'."
+            if unknown
+            else f"No method has all of {listed(settings)}: "
+            + "; ".join(f"{name!r} has {listed(_of_these(settings, known[name]))}" for name in methods)
+            + "; leave out those of one method."
+        )
+    return found
+
+
+def _of_these(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [setting for setting in settings if setting in names]
+
+
+def _with_mode_numbers(method: Method, labels: Labels) -> Method:
+    """Return a method whose modes are numbers, from one that may name them."""
+    numbered = {name: getattr(method, name, None) for name in ("modes", "mode")}
+    found = {name: labels.numbers(given) for name, given in numbered.items() if given is not None}
+    if isinstance(found.get("mode"), str):
+        found["mode"] = labels.mode(found["mode"])
+    return replace(method, **found) if found else method
