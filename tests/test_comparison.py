@@ -96,3 +96,20 @@ def test_peak_memory_is_above_what_was_held():
     if np.isnan(peak.bytes):
         pytest.skip("this system does not say how much memory a process holds")
     assert 0.9 * block.nbytes < peak.bytes < 3 * block.nbytes
+
+
+def test_large_losses_count_if_they_are_not_a_few():
+    # The two hundredth part of the entries is large; one answer has them right, the other all others.
+    rng = np.random.default_rng(0)
+    large = np.arange(20_000) % 200 == 0
+    right_at_large = np.where(large, 10.0, 1.0) * rng.chisquare(1, 20_000)
+    right_elsewhere = np.where(large, 1000.0, 0.9) * rng.chisquare(1, 20_000)
+    assert are_better(right_at_large, right_elsewhere)
+    assert not are_better(right_elsewhere, right_at_large)
+
+
+def test_a_few_losses_do_not_decide():
+    rng = np.random.default_rng(0)
+    better, worse = 0.9 * rng.chisquare(1, 5000), rng.chisquare(1, 5000)
+    better[7] = 1e6
+    assert are_better(better, worse)

@@ -23,6 +23,9 @@ Below that the earlier one, with fewer parameters or more regularisation, is the
 CLIPPED_FROM = 0.99
 """Comparisons of measurements clip losses at this quantile."""
 
+BEYOND_DOUBT = 3.0
+"""A difference by this many standard errors counts without clipping: it is not that of a few entries."""
+
 LEAST_GAIN = 2e-4
 """A trial must also gain this share of the loss: less is not worth a longer path."""
 
@@ -158,14 +161,23 @@ def are_better(losses: Floats, others: Floats, *, clipped: bool = True) -> bool:
     losses, others
         The losses of two answers at the same entries.
     clipped
-        Whether the largest losses are clipped. A few measurements that no model can predict would otherwise decide by
-        themselves, and hide the rest. The largest losses of yes-or-no data are those of the rarer value: all that there
-        is to find. And if losses are minus log-likelihoods, the largest of them are what overconfidence costs.
+        Whether the largest losses are clipped, unless the difference is beyond doubt without that. A few measurements
+        that no model can predict would otherwise decide by themselves, and hide the rest. The largest losses of
+        yes-or-no data are those of the rarer value: all that there is to find. And if losses are minus log-likelihoods,
+        the largest of them are what overconfidence costs.
     """
+    if clipped:
+        certainty = _certainty(others - losses)
+        if abs(certainty) > BEYOND_DOUBT:
+            return certainty > 0 and bool(np.mean(others - losses) > LEAST_GAIN * others.mean())
     most = np.quantile(others, CLIPPED_FROM) if clipped else np.inf
     gain = np.minimum(others, most) - np.minimum(losses, most)
-    chance = STANDARD_ERRORS * gain.std() / math.sqrt(len(gain))
-    return bool(gain.mean() > max(chance, LEAST_GAIN * others.mean()))
+    return bool(gain.mean() > LEAST_GAIN * others.mean()) and _certainty(gain) > STANDARD_ERRORS
+
+
+def _certainty(gain: Floats) -> float:
+    """Return how many standard errors a mean is above zero."""
+    return float(gain.mean()) / max(float(gain.std()) / math.sqrt(len(gain)), float(np.finfo(float).tiny))
 
 
 class Trials(Protocol):
