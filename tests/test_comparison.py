@@ -8,7 +8,9 @@ import pytest
 import tensorfill
 from tensorfill import Choice, Nort, compare
 from tensorfill._support.memory import PeakMemory
+from tensorfill.choosing import candidates as choosing_candidates
 from tensorfill.datasets import synthetic
+from tensorfill.methods import registry
 from tensorfill.methods.search import are_better
 from tests.refusal import refuses
 
@@ -113,3 +115,13 @@ def test_a_few_losses_do_not_decide():
     better, worse = 0.9 * rng.chisquare(1, 5000), rng.chisquare(1, 5000)
     better[7] = 1e6
     assert are_better(better, worse)
+
+
+def test_all_is_every_method_that_takes_the_data(monkeypatch):
+    few = {name: registry.METHODS[name] for name in ("nort", "softimpute", "tucker_als")}
+    for module in (registry, choosing_candidates):
+        monkeypatch.setattr(module, "METHODS", few)
+    data = DATA.observations
+    yes_or_no = data.with_values((data.values > 0).astype(float))
+    compared = compare(yes_or_no, "all", loss="logistic", time_limit=2, rng=0)
+    assert sorted(compared["name"]) == ["nort", "softimpute"]

@@ -151,7 +151,7 @@ def compare(
         What `tensorfill.complete` takes.
     methods
         Names of methods or method objects; ``"auto"`` for those of ``"nort"``, ``"grow"``, ``"cp"`` and
-        ``"softimpute"`` that take the data.
+        ``"softimpute"`` that take the data, and ``"all"`` for every method that takes it.
     missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress
         As in `tensorfill.complete`.
     smooth

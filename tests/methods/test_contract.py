@@ -13,7 +13,7 @@ import pytest
 import tensorfill
 from tensorfill import Choice, Clock, Method, Observations, Problem, Status, complete
 from tensorfill.losses import Square, make_loss, prepare
-from tensorfill.methods.base import STAGES
+from tensorfill.methods.base import STAGES, Unsuited
 from tensorfill.methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 from tensorfill.metrics import rmse
 from tests.refusal import refuses
@@ -36,7 +36,7 @@ every_method = pytest.mark.parametrize("name", sorted(METHODS))
 
 
 def takes(name, animal):
-    """Return whether a method takes the loss of a problem."""
+    """Return whether a method takes a problem."""
     loss, values = prepare(make_loss(animal.loss), animal.data.values)
     try:
         METHODS[name]().check(Problem(animal.data.with_values(values), loss))
@@ -112,12 +112,12 @@ def _solved(name, settings):
 
 @every_method
 @pytest.mark.parametrize("kind", sorted(ZOO))
-def test_it_answers_every_problem_or_refuses_its_loss_in_one_sentence(name, kind):
+def test_it_answers_every_problem_or_refuses_it_in_one_sentence(name, kind):
     animal = ZOO[kind]()
     if not takes(name, animal):
         refuses(
             ValueError,
-            [f"method '{name}'", "loss"],
+            [f"method '{name}'", "'nort'", "can take it"],
             lambda: complete(animal.data, method=name, loss=animal.loss, rng=0),
         )
         return
@@ -307,6 +307,19 @@ def test_several_splits_choose_together(name):
 
 
 @every_method
+def test_what_it_says_of_itself_is_checked_before_any_work(name):
+    kind = METHODS[name]
+    huge = Observations(np.array([[0, 0, 0], [9, 8, 7]]), np.ones(2), (2**21, 2**20, 2**19))
+    if kind.whole_tensors:
+        words = [f"method '{name}'", "the whole tensor", "'grow'", "can take it"]
+        refuses(Unsuited, words, lambda: complete(huge, method=name, rng=0))
+    if kind.square_only:
+        words = [f"method '{name}'", "'square' only", "'nort'", "can take it"]
+        yes_or_no = ZOO["yes_or_no"]().data
+        refuses(Unsuited, words, lambda: complete(yes_or_no, method=name, loss="logistic", rng=0))
+
+
+@pytest.mark.parametrize("name", sorted(name for name, kind in METHODS.items() if not kind.whole_tensors))
 def test_nothing_of_the_size_of_the_tensor_is_allocated(name):
     rng = np.random.default_rng(0)
     # The components of NORT and SoftImpute have a number for each pair of indices of the other modes, so that only a

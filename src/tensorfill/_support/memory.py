@@ -1,16 +1,25 @@
-"""The peak memory of a piece of work, above what the process held before."""
+"""The memory of the machine, and the peak memory of a piece of work."""
 
 from __future__ import annotations
 
 import ctypes
 import math
+import os
 from pathlib import Path
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
+def physical_bytes() -> float:
+    """Return the size of the machine's memory, or infinity if the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
 class PeakMemory:
-    """Measures the bytes that a piece of work needs at its peak, where the system says so (Linux).
+    """Measures the bytes that a piece of work needs at its peak above what the process held, where Linux says so.
 
     Examples
     --------

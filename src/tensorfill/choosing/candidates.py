@@ -1,21 +1,26 @@
-"""The methods that a run tries: those that were named, or what ``"auto"`` means for the data and the settings."""
+"""The methods that a run tries: those that were named, or what ``"auto"`` or ``"all"`` mean for the data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
 from .._support.checks import listed
 from ..labels import Labels
 from ..losses import Square
-from ..methods.base import Method
+from ..methods.base import Method, Unsuited
 from ..methods.problem import Problem
 from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
 from .corrupt import is_robust
 from .job import Job
 from .splits import Choice
+from .task import Task
+
+MOST_NAMED = 6
+"""At most this many other methods are named where one is refused."""
 
 
 def candidates(
@@ -23,18 +28,18 @@ def candidates(
 ) -> list[Method]:
     """Return the methods to try, each checked against the data and the stages around it.
 
-    `automatic_choice` is what ``"auto"`` means.
+    `automatic_choice` is what ``"auto"`` means; ``"all"`` means every method of the registry. Of both, those that take
+    the data are tried.
     """
     task = job.task
-    loss = Square() if is_robust(task.loss) else task.loss
-    problem = Problem(task.observations, loss)  # type: ignore[arg-type]
     misplaced = [each.name for each in fields(Choice) if each.name in settings]
     if misplaced:
         raise ValueError(f"{listed(misplaced)} is part of choose; give it as choose=Choice({misplaced[0]}=...).")
-    automatic = isinstance(method, str) and method == "auto"
+    automatic = isinstance(method, str) and method in ("auto", "all")
     several = method if isinstance(method, list | tuple) else [method]
     if automatic:
-        several, settings = _automatic(automatic_choice, settings, task.same)
+        named = automatic_choice if method == "auto" else tuple(METHODS)
+        several, settings = _automatic(named, settings, task.same)
     if not several:
         raise ValueError("method must name at least one method, but the list is empty.")
     if len(several) > 1 and settings and not automatic:
@@ -46,18 +51,38 @@ def candidates(
     for each in several:
         made = _with_mode_numbers(make_method(each, settings), job.labelled.labels)
         try:
-            task.check(made)
-            if not made.takes_robust:
-                made.check(problem)
-        except ValueError:
+            _check(made, task)
+        except ValueError as refusal:
             # "auto" tries what fits the data; a method that was named is refused in words.
             if not automatic or (len(found) == 0 and each == several[-1]):
-                raise
+                raise _naming_others(refusal, task) from None
             continue
         if automatic and each != several[-1] and len(task.observations) < made.fewest_entries:
             continue
         found.append(made)
     return found
+
+
+def _check(method: Method, task: Task) -> None:
+    """Refuse, with one sentence, a method that does not take the data or the stages around it."""
+    task.check(method)
+    if not method.takes_robust:
+        loss = Square() if is_robust(task.loss) else task.loss
+        method.check(Problem(task.observations, loss))  # type: ignore[arg-type]
+
+
+def _naming_others(refusal: ValueError, task: Task) -> ValueError:
+    """Return the refusal of a method that is not made for the data, with the names of methods that are."""
+    if not isinstance(refusal, Unsuited):
+        return refusal
+    able = []
+    for name, kind in METHODS.items():
+        with suppress(ValueError):
+            _check(kind(), task)
+            able.append(name)
+    return Unsuited(
+        f"{str(refusal).removesuffix('.')}; {listed(able[:MOST_NAMED])} can take it." if able else str(refusal)
+    )
 
 
 def _automatic(

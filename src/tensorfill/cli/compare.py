@@ -27,7 +27,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
         type=names,
         default=["auto"],
         metavar="NAME,NAME...",
-        help=f"some of {', '.join(METHODS)}; or auto, the default, for those that suit most data",
+        help=f"some of {', '.join(METHODS)}; all, for every method that takes the data; or auto, the default, "
+        "for those that suit most data",
     )
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the comparison, as PNG")
     add_reading(parser)
@@ -56,7 +57,7 @@ def _run(given: argparse.Namespace) -> int:
         show_json(_record(given, data, compared))
     elif not given.quiet:
         _show(given, data, compared)
-    if methods != "auto" and len(compared) < len(methods):
+    if isinstance(methods, list) and len(compared) < len(methods):
         say(f"Interrupted; {len(compared)} of {len(methods)} methods were compared.")
         return INTERRUPTED
     return 0
@@ -65,8 +66,8 @@ def _run(given: argparse.Namespace) -> int:
 def _methods(given: argparse.Namespace) -> str | list[str]:
     from ..methods import registry
 
-    if given.methods == ["auto"]:
-        return "auto"
+    if given.methods in (["auto"], ["all"]):
+        return str(given.methods[0])
     return list(dict.fromkeys(choice(name, "--methods", registry.METHODS) for name in given.methods))
 
 

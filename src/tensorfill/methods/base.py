@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -12,9 +13,11 @@ import numpy as np
 
 from .._support.checks import listed, real_number, whole_number
 from .._support.clock import Clock
+from .._support.memory import physical_bytes
 from .._support.parallel import blas_threads
 from .._support.records import Records
-from ..losses import error
+from .._support.words import bytes_in_words
+from ..losses import Square, error
 from ..models.base import Model
 from ..observations import Observations
 from .problem import Problem
@@ -39,6 +42,10 @@ class Status(Enum):
     def is_finished(self) -> bool:
         """Whether the method ended by itself, rather than because someone asked it to."""
         return self in (Status.CONVERGED, Status.MAX_ITER)
+
+
+class Unsuited(ValueError):
+    """The data, its loss or its size is not what a method is made for; other methods may take it."""
 
 
 class Stopped(Exception):
@@ -211,6 +218,15 @@ class Method(ABC):
     takes_robust: ClassVar[bool] = False
     """Whether its solver takes a `Robust` loss, with its kink, as it is."""
 
+    square_only: ClassVar[bool] = False
+    """Whether it takes the square loss only."""
+
+    fewest_modes: ClassVar[int] = 2
+    """The lowest order of a tensor that it takes."""
+
+    whole_tensors: ClassVar[int] = 0
+    """How many arrays of the size of the tensor it holds at its peak; 0 if it never builds the tensor."""
+
     max_iter: int = 500
     tol: float = 1e-4
     blas_threads: int = 1
@@ -254,8 +270,25 @@ class Method(ABC):
 
     # What fits together
 
-    def check(self, problem: Problem) -> None:  # noqa: B027  most methods take every problem
-        """Raise a ValueError of one sentence if the method does not take this problem."""
+    def check(self, problem: Problem) -> None:
+        """Raise a ValueError of one sentence if the method does not take this problem.
+
+        What the class says of itself (`square_only`, `fewest_modes`, `whole_tensors`) is checked here; a subclass adds
+        what is particular to it.
+        """
+        shape, dtype = problem.observations.shape, problem.observations.dtype
+        if self.square_only and not isinstance(problem.loss, Square):
+            raise Unsuited(f"method '{self.name}' takes loss 'square' only, but the loss is {problem.loss!r}.")
+        if len(shape) < self.fewest_modes:
+            raise Unsuited(
+                f"method '{self.name}' takes tensors of {self.fewest_modes} or more modes, but the shape is {shape}."
+            )
+        needed = self.whole_tensors * math.prod(shape) * dtype.itemsize
+        if needed > physical_bytes() / 2:
+            raise Unsuited(
+                f"method '{self.name}' stores the whole tensor, and needs {bytes_in_words(needed)} for shape {shape}, "
+                f"more than half of this machine's {bytes_in_words(physical_bytes())}."
+            )
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a starting point that `prepare` takes for this problem."""

@@ -27,7 +27,7 @@ from .._support.checks import is_auto, mode_number, real_number, whole_number
 from .._support.types import Floats
 from ..losses import is_score
 from ..models import Model, Tucker
-from .base import Axis, Method, Progress
+from .base import Axis, Method, Progress, Unsuited
 from .lbfgs import LBFGS
 from .problem import Problem
 
@@ -112,9 +112,10 @@ class Rescal(Method):
 
     def check(self, problem: Problem) -> None:
         """Refuse a tensor that is not of three modes, or whose two modes are not of the same size."""
+        super().check(problem)
         shape = problem.observations.shape
         if len(shape) != 3:
-            raise ValueError(f"method '{self.name}' takes tensors of three modes, but the shape is {shape}.")
+            raise Unsuited(f"method '{self.name}' takes tensors of three modes, but the shape is {shape}.")
         first, second, _ = self.ordered_modes(problem)
         if shape[first] != shape[second]:
             raise ValueError(

@@ -32,7 +32,6 @@ import scipy.sparse
 from .._support.checks import is_auto, real_number, whole_number
 from .._support.parallel import blas_threads
 from .._support.types import Floats
-from ..losses import Square
 from ..models import FoldedLowRank, Model, Tucker
 from ..observations import Observations
 from .base import Axis, Method
@@ -84,6 +83,7 @@ class TuckerAls(Method):
     Examples
     --------
     >>> from tensorfill.datasets import synthetic
+    >>> from tensorfill.losses import Square
     >>> data = synthetic((30, 30, 30), rank=2, noise=0, rng=0)
     >>> model = TuckerAls(rank=2).solve(Problem(data.observations, Square()), rng=0).model
     >>> bool(abs(model.predict(data.test.coords) - data.test.values).max() < 1e-3)
@@ -91,6 +91,7 @@ class TuckerAls(Method):
     """
 
     name: ClassVar[str] = "tucker_als"
+    square_only: ClassVar[bool] = True
     trial_iterations: ClassVar[int | None] = 10
 
     max_iter: int = 50
@@ -123,11 +124,6 @@ class TuckerAls(Method):
                 break
             values.append(rank)
         return [Axis("rank", tuple(values))]
-
-    def check(self, problem: Problem) -> None:
-        """Refuse a loss that is not the square loss."""
-        if not isinstance(problem.loss, Square):
-            raise ValueError(f"method '{self.name}' takes loss 'square' only, but the loss is {problem.loss!r}.")
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a Tucker model, or one of NORT with few enough unknowns, for this problem."""
@@ -193,6 +189,7 @@ def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: fl
     --------
     >>> import tensorfill
     >>> from tensorfill.datasets import synthetic
+    >>> from tensorfill.losses import Square
     >>> data = synthetic((30, 30, 30), rank=2, noise=0, rng=0)
     >>> problem = Problem(data.observations, Square())
     >>> early = tensorfill.Nort(lam=0.1, max_rank=2, max_iter=5, tol=0).solve(problem, rng=0).model

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..._support.checks import choice, is_auto, whole_number
 from ...algebra.unfolding import large_modes
-from ...losses import Square
 from ...models import CPModel, Model, Tucker
 from ...observations import Observations
 from ..base import Method
@@ -53,6 +52,7 @@ class Grow(Method):
     Examples
     --------
     >>> from tensorfill.datasets import synthetic
+    >>> from tensorfill.losses import Square
     >>> data = synthetic((30, 30, 30), rank=2, noise=0, rng=0)
     >>> model = Grow(rank=2, form="cp").solve(Problem(data.observations, Square()), rng=0).model
     >>> bool(abs(model.predict(data.test.coords) - data.test.values).max() < 1e-3)
@@ -60,6 +60,7 @@ class Grow(Method):
     """
 
     name: ClassVar[str] = "grow"
+    square_only: ClassVar[bool] = True
     # Fewer held-out entries than a tenth of these do not show what is noise, and all methods are fast.
     fewest_entries: ClassVar[int] = 500
 
@@ -89,8 +90,7 @@ class Grow(Method):
 
     def check(self, problem: Problem) -> None:
         """Refuse a loss that is not the square loss, and ranks of another order."""
-        if not isinstance(problem.loss, Square):
-            raise ValueError(f"method '{self.name}' takes loss 'square' only, but the loss is {problem.loss!r}.")
+        super().check(problem)
         if isinstance(self.rank, Sequence) and not isinstance(self.rank, str):
             order = problem.observations.ndim
             if len(self.rank) != order:

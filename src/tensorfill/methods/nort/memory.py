@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 
+from ..._support.memory import physical_bytes
 from ...algebra.unfolding import columns
 from ...observations import Observations
 
@@ -21,14 +21,6 @@ DENSE_COPIES = 6
 
 FEWEST_COLUMNS = 16
 """Columns of an unfolding's length that sparse storage holds at its peak, for an answer of rank one."""
-
-
-def physical_bytes() -> float:
-    """Return the size of the machine's memory, or infinity if the system does not say."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
 
 
 def dense_is_faster(observations: Observations) -> bool:

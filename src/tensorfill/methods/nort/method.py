@@ -118,6 +118,7 @@ class Nort(Method):
 
     def check(self, problem: Problem) -> None:
         """Refuse to polish by least squares if the problem is not one of least squares."""
+        super().check(problem)
         if self.polish is True and not _is_least_squares(problem):
             raise ValueError(
                 "polish=True needs loss 'square' without graphs, but the loss is "
