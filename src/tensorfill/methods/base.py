@@ -221,6 +221,9 @@ class Method(ABC):
     square_only: ClassVar[bool] = False
     """Whether it takes the square loss only."""
 
+    descends: ClassVar[bool] = True
+    """Whether a function falls at every step, the `f_tau` of its progress; NaN for a method that has none."""
+
     fewest_modes: ClassVar[int] = 2
     """The lowest order of a tensor that it takes."""
 

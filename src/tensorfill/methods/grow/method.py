@@ -61,6 +61,7 @@ class Grow(Method):
 
     name: ClassVar[str] = "grow"
     square_only: ClassVar[bool] = True
+    descends: ClassVar[bool] = False
     # Fewer held-out entries than a tenth of these do not show what is noise, and all methods are fast.
     fewest_entries: ClassVar[int] = 500
 
