@@ -34,7 +34,7 @@ from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
 from .splits import make_splits, whole_split
 from .task import Run, Task
-from .trials import Trials, fitted, losses_of
+from .trials import LAST_STEPS, Trials, fitted, losses_of
 from .walk import search_for
 
 MOST_ROUNDS = 2
@@ -59,6 +59,7 @@ class Pipeline:
         self._current: Answer | None = None
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
+        self._centring_is_settled = False
 
     def as_given(self, method: Method) -> Outcome:
         """Run a method on all entries as it is, with nothing held out."""
@@ -85,8 +86,10 @@ class Pipeline:
             self.prepare(methods[0])
             for number, method in enumerate(methods):
                 share = self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None
-                if self.contend(method, share, finish=all_of_them).search.conclusive and not all_of_them:
+                answer = self.contend(method, share, finish=all_of_them)
+                if answer.search.conclusive and not all_of_them:
                     break
+                self._centring_is_settled = answer.trials.centred and not all_of_them
             if not all_of_them:
                 self._current = self.best
                 self._finish(self._run.clock)
@@ -173,7 +176,9 @@ class Pipeline:
         """Find the best settings for the data as it is or, if that is better, for the centred data."""
         task = self._task
         possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
-        if task.centre is True or (possible and is_score(self._problem.loss) and are_needed(self.splits)):
+        needed = possible and is_score(self._problem.loss) and are_needed(self.splits)
+        # Where the data without centring was worse for the first of several methods, the others do not try it.
+        if task.centre is True or needed or (possible and self._centring_is_settled):
             self._searched(method, clock, centred=True)
             return
         plain = self._searched(method, clock, centred=False)
@@ -215,7 +220,7 @@ class Pipeline:
         answer = self.current
         method = answer.final(len(answer.trials.splits[0].problem.observations))
         self._run.display.begin("fitting without the held-out entries", method.max_iter)
-        results = answer.trials.solve(method, answer.trial.models, answer.trial.point.mu)
+        results = answer.trials.solve(method, answer.trial.models, answer.trial.point.mu, at_least=LAST_STEPS)
         losses = losses_of(answer.splits, [result.model for result in results])
         trial = replace(answer.trial, results=results, losses=losses)
         self._current = Answer.of(answer.trials, answer.search, trial)
@@ -305,6 +310,7 @@ class Pipeline:
             rng=run.rng,
             callback=run.watch(),
             clock=run.clock,
+            at_least=LAST_STEPS,
         )
         for _ in range(answer.rounds):
             split = centred_beside(whole, result.finished_or_stopped().model)

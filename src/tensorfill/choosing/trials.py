@@ -14,7 +14,7 @@ from .._support.clock import Clock
 from .._support.parallel import side_by_side
 from .._support.types import Floats
 from ..losses import is_score
-from ..methods.base import Callback, Method, Result
+from ..methods.base import Callback, Method, Record, Result, Status
 from ..methods.problem import Problem
 from ..methods.search import PathPoint, Trial
 from ..models import Model
@@ -26,6 +26,13 @@ STIFFNESSES = (0.03, 0.3, 3.0)
 
 ENOUGH = 20_000
 """About this many fitted entries show how large the training error is."""
+
+LAST_STEPS = 6
+"""A fit that is to be solved to the end takes at least this many steps. It starts from a short trial, where momentum has
+yet to gather, so that its first steps would always pass for convergence."""
+
+CHECKED_EVERY, FIRST_CHECK = 3, 6
+"""A variation of an answer is looked at every so many iterations, and given up after the second at the earliest."""
 
 
 @dataclass(eq=False)
@@ -115,6 +122,7 @@ class Trials:
         mu: float = 0.0,
         max_iter: int | None = None,
         tol: float | None = None,
+        variation: bool = False,
     ) -> Trial:
         """Run a method on every split, score it, and keep it if it is the best so far.
 
@@ -132,6 +140,8 @@ class Trials:
             The weight of the graph Laplacians.
         max_iter, tol
             Where a trial stops, if sooner than the method.
+        variation
+            Whether it is given up as soon as it has no lower held-out error than `start` and does not come nearer.
 
         Raises
         ------
@@ -143,7 +153,7 @@ class Trials:
             max_iter=method.max_iter if max_iter is None else min(method.max_iter, max_iter),
             tol=method.tol if tol is None else tol,
         )
-        results = self.solve(short, start.models if isinstance(start, Trial) else start, mu)
+        results = self.solve(short, start.models if isinstance(start, Trial) else start, mu, variation=variation)
         trial = self._scored(method, results, tried, candidate, mu)
         self.points.append(trial.point)
         if trial.beats(self.best):
@@ -154,20 +164,37 @@ class Trials:
             result.finished_or_stopped()
         return trial
 
-    def solve(self, method: Method, starts: Sequence[Model] | None, mu: float) -> tuple[Result, ...]:
-        """Run a method on the entries to fit of every split, side by side."""
+    def solve(
+        self,
+        method: Method,
+        starts: Sequence[Model] | None,
+        mu: float,
+        *,
+        variation: bool = False,
+        at_least: int = 0,
+    ) -> tuple[Result, ...]:
+        """Run a method on the entries to fit of every split, side by side; see `run` and `Method.solve`."""
 
         def task(number: int) -> Callable[[], Result]:
-            problem = self.splits[number].at(mu)
+            split = self.splits[number]
+            problem = split.at(mu)
             start = None if starts is None else starts[number]
-            return lambda: fitted(
-                method,
-                problem,
-                start if start is not None and method.can_start_from(start, problem) else None,
-                rng=self._rngs[number],
-                callback=self.callback if number == 0 else None,
-                clock=self.clock,
-            )
+            callback = self.callback if number == 0 else None
+            watch = None if start is None or not variation else GivingUp(split, start, callback)
+
+            def solved() -> Result:
+                result = fitted(
+                    method,
+                    problem,
+                    start if start is not None and method.can_start_from(start, problem) else None,
+                    rng=self._rngs[number],
+                    callback=watch or callback,
+                    clock=self.clock,
+                    at_least=at_least,
+                )
+                return result if watch is None else watch.finished(result)
+
+            return solved
 
         return side_by_side([task(number) for number in range(len(self.splits))])
 
@@ -193,6 +220,39 @@ class Trials:
         return Trial(method, point, results, losses, candidate, self.clipped)
 
 
+class GivingUp:
+    """A callback that stops a trial which is no better than its start and does not come nearer.
+
+    Parameters
+    ----------
+    split
+        Its held-out entries tell.
+    start
+        The answer that the trial starts from.
+    callback
+        The caller's own, which is asked first.
+    """
+
+    def __init__(self, split: Split, start: Model, callback: Callback | None) -> None:
+        self._split, self._callback = split, callback
+        self._errors = [error_of(split.losses(start))]
+        self._given_up = False
+
+    def __call__(self, record: Record, model: Model) -> object:
+        """Return whether to stop."""
+        if self._callback is not None and self._callback(record, model):
+            return True
+        if record.iteration % CHECKED_EVERY == 0:
+            self._errors.append(error_of(self._split.losses(model)))
+            first, last = self._errors[0], self._errors[-1]
+            self._given_up = record.iteration >= FIRST_CHECK and last >= max(first, self._errors[-2])
+        return self._given_up
+
+    def finished(self, result: Result) -> Result:
+        """Return the result; one that was given up counts as finished, since nobody asked the run to stop."""
+        return replace(result, status=Status.MAX_ITER) if self._given_up else result
+
+
 def fitted(
     method: Method,
     problem: Problem,
@@ -201,15 +261,16 @@ def fitted(
     rng: np.random.Generator,
     callback: Callback | None,
     clock: Clock,
+    at_least: int = 0,
 ) -> Result:
-    """Run a method from `start`, or from the starting point that it finds best."""
+    """Run a method from `start`, or from the starting point that it finds best; see `Method.solve`."""
     if start is None:
         near = method.approach(problem, rng=rng, callback=callback, clock=clock)
         if near is not None:
             if not near.finished:
                 return near
             start = near.model
-    return method.solve(problem, start=start, rng=rng, callback=callback, clock=clock)
+    return method.solve(problem, start=start, rng=rng, callback=callback, clock=clock, at_least=at_least)
 
 
 def losses_of(splits: Sequence[Split], models: Sequence[Model]) -> Floats:

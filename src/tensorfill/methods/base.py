@@ -314,6 +314,7 @@ class Method(ABC):
         rng: np.random.Generator | int | None = None,
         callback: Callback | None = None,
         clock: Clock | None = None,
+        at_least: int = 0,
     ) -> Result:
         """Iterate until a stop rule holds.
 
@@ -331,6 +332,9 @@ class Method(ABC):
             Called after every iteration with its record and the model so far; returning something true stops the run.
         clock
             Stops the run when it expires, after one iteration at the earliest.
+        at_least
+            It does not count as converged before this many iterations: momentum has yet to gather, and the first steps
+            change little.
         """
         if self.open_settings:
             raise ValueError(
@@ -363,7 +367,7 @@ class Method(ABC):
                     records.append(record(iteration))
                     if callback is not None and callback(records[-1], solver.model()):
                         status = Status.CALLBACK
-                    elif small_changes == 2:
+                    elif small_changes >= 2 and iteration >= at_least:
                         status = Status.CONVERGED
                     elif limit.expired:
                         status = Status.TIME_LIMIT

@@ -148,12 +148,12 @@ class Trial:
         """The answer on each split."""
         return tuple(result.model for result in self.results)
 
-    def beats(self, other: Trial | None) -> bool:
-        """Return whether it is better than an earlier trial by more than chance."""
-        return other is None or are_better(self.losses, other.losses, clipped=self.clipped)
+    def beats(self, other: Trial | None, *, by: float = STANDARD_ERRORS) -> bool:
+        """Return whether it is better than an earlier trial by more than chance: by so many standard errors."""
+        return other is None or are_better(self.losses, other.losses, clipped=self.clipped, by=by)
 
 
-def are_better(losses: Floats, others: Floats, *, clipped: bool = True) -> bool:
+def are_better(losses: Floats, others: Floats, *, clipped: bool = True, by: float = STANDARD_ERRORS) -> bool:
     """Return whether losses are lower than other losses at the same entries, by more than chance.
 
     Parameters
@@ -165,6 +165,8 @@ def are_better(losses: Floats, others: Floats, *, clipped: bool = True) -> bool:
         that no model can predict would otherwise decide by themselves, and hide the rest. The largest losses of
         yes-or-no data are those of the rarer value: all that there is to find. And if losses are minus log-likelihoods,
         the largest of them are what overconfidence costs.
+    by
+        How many standard errors the difference must be above zero.
     """
     if clipped:
         certainty = _certainty(others - losses)
@@ -172,7 +174,7 @@ def are_better(losses: Floats, others: Floats, *, clipped: bool = True) -> bool:
             return certainty > 0 and bool(np.mean(others - losses) > LEAST_GAIN * others.mean())
     most = np.quantile(others, CLIPPED_FROM) if clipped else np.inf
     gain = np.minimum(others, most) - np.minimum(losses, most)
-    return bool(gain.mean() > LEAST_GAIN * others.mean()) and _certainty(gain) > STANDARD_ERRORS
+    return bool(gain.mean() > LEAST_GAIN * others.mean()) and _certainty(gain) > by
 
 
 def _certainty(gain: Floats) -> float:
@@ -236,6 +238,7 @@ class Trials(Protocol):
         mu: float = 0.0,
         max_iter: int | None = None,
         tol: float | None = None,
+        variation: bool = False,
     ) -> Trial:
         """Run a method on every split, score it, and keep it if it is the best so far."""
 

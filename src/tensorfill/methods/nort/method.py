@@ -50,7 +50,8 @@ class Nort(Method):
         The parameter of a penalty given by name: one number, one for each regularised mode, or ``"auto"``. With
         ``lam="auto"`` held-out entries choose it; otherwise the penalty bends at its singular value threshold.
     modes
-        The regularised modes; by default `default_modes`.
+        The regularised modes; by default those of eight indices or more, unless their unfolding has many more columns
+        than there are entries (see `default_modes`).
     max_rank
         The largest rank of a component: one number, or one for each regularised mode.
     tau
@@ -162,7 +163,7 @@ class Nort(Method):
     def regulariser(self, problem: Problem) -> ProximalAverage:
         """Return the regulariser that these settings mean for a problem."""
         shape = problem.observations.shape
-        modes = regularised_modes(self.modes, shape)
+        modes = regularised_modes(self.modes, shape, len(problem.observations))
         # While lambda is open, any value shows the modes, the rank limits and tau.
         given = 1.0 if is_auto(self.lam, "lam") else self.lam
         lam = tuple(real_number(value, "lam", at_least=0) for value in per_mode(given, "lam", modes))
@@ -222,22 +223,36 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
     return make_penalty(penalty)
 
 
-def default_modes(shape: Sequence[int]) -> tuple[int, ...]:
+FEWEST_IN_COLUMN = 0.25
+"""With fewer observed entries than this for each column of an unfolding, hardly any two entries share a column."""
+
+
+def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
     """Return the modes that are regularised by default.
 
-    These are the large modes. A matrix has one: its two unfoldings are each other's transpose, so a second component
-    would only repeat the first.
+    These are the large modes whose unfolding has not many more columns than there are observed entries, and at least
+    the largest two. Low rank relates the rows of an unfolding through entries of the same column. A mode such as the
+    month of a rating, with a column for each pair of user and item, has hardly two of these, and its component would
+    cost most of the time and memory. A matrix has one mode: its two unfoldings are each other's transpose, so a second
+    component would only repeat the first.
 
     >>> default_modes((300, 300, 3)), default_modes((5, 4, 3)), default_modes((30, 40))
     ((0, 1), (0, 1), (0,))
+    >>> default_modes((2_000, 1_500, 12), entries=135_000)
+    (0, 1)
     """
-    return (0,) if len(shape) == 2 else large_modes(shape)
+    if len(shape) == 2:
+        return (0,)
+    largest = sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2]
+    return tuple(
+        mode for mode in large_modes(shape) if mode in largest or entries >= FEWEST_IN_COLUMN * columns(shape, mode)
+    )
 
 
-def regularised_modes(modes: Sequence[int] | None, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the modes that the caller names, in increasing order, or the default ones."""
+def regularised_modes(modes: Sequence[int] | None, shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
+    """Return the modes that the caller names, in increasing order, or the default ones for this many entries."""
     if modes is None:
-        return default_modes(shape)
+        return default_modes(shape, entries)
     if isinstance(modes, str) or not isinstance(modes, Iterable):
         raise TypeError(
             f"modes must be a list of whole numbers, one for each regularised mode, but {modes!r} was given."

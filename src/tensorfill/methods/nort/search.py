@@ -1,7 +1,9 @@
 """NORT's own search: the singular value threshold, the weights of the modes, and the shape of the penalty.
 
 A path starts where the answer is zero and lowers the threshold, or cut, in equal ratios. Each point starts from the
-answer of the last, which keeps ranks small all along and the harder penalties out of bad critical points.
+answer of the last, which keeps ranks small all along and the harder penalties out of bad critical points. As long as
+every point gains much, a path takes two steps at once. It ends where the score has clearly worsened, and a path that
+cannot pass the best of the others ends as soon as that shows.
 
 The search goes from coarse to fine: a path with equal weights for all modes; each mode alone; lower weights, down to
 zero; paths at other q, the nonconvexity of the penalty, over the last few cuts before the best; the cuts on either side
@@ -11,14 +13,14 @@ of the best; the weight of the graphs. Every further path starts from an answer 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...models import CPModel, FoldedLowRank, Model, Tucker
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
-from ..search import PathPoint, Trial, Trials
+from ..search import BEYOND_DOUBT, PathPoint, Trial, Trials
 from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
 
 if TYPE_CHECKING:
@@ -29,6 +31,13 @@ OUT_OF_REACH = 2.0
 
 PATIENCE = 4
 """A path ends after this many points without a better score."""
+
+CLEARLY_PAST = 2
+"""It also ends after this many points that its best beats by more than chance, or after one that it beats beyond doubt,
+unless the best is among the first few, where the score may still rise before it falls."""
+
+LARGE_GAIN = 0.2
+"""A path takes two steps at once after a point that lowered the error by this share."""
 
 MANY_RANKS = 50
 LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
@@ -147,12 +156,13 @@ class NortSearch:
         """Try falling cuts, each from the answer of the last: this many, or until the score has clearly worsened."""
         self._begin(trials)
         top = self._top(self._family.first if q is None else q)
-        last = best = None
-        since = 0
+        since_best: list[Trial] = []
         for step in range(1, (points or MOST_POINTS) + 1):
-            last = self._try(top.lower(step), last)
-            best, since = (last, 0) if last.beats(best) else (best, since + 1)
-            if points is None and _hopeless(last, best, since):
+            last = self._try(top.lower(step), since_best[-1] if since_best else None)
+            if not since_best or last.beats(since_best[0]):
+                since_best = []
+            since_best.append(last)
+            if points is None and _is_past(since_best, step > PATIENCE):
                 break
 
     def final(self, trials: Trials, entries: int) -> Nort:
@@ -182,8 +192,9 @@ class NortSearch:
         *,
         tol: float = PATH_TOLERANCE,
         max_iter: int = PATH_ITERATIONS,
+        variation: bool = False,
     ) -> Trial:
-        """Solve with a candidate and score it."""
+        """Solve with a candidate and score it; a variation of its start is given up if it does not gain."""
         trial = self._trials.run(
             self._method(candidate, room or self._room(start if isinstance(start, Trial) else None)),
             start,
@@ -192,6 +203,7 @@ class NortSearch:
             mu=candidate.mu,
             tol=tol,
             max_iter=max_iter,
+            variation=variation,
         )
         self._points.append(trial.point)
         return trial
@@ -233,28 +245,41 @@ class NortSearch:
 
     def _again(self, lead: Trial, q: float) -> list[Trial]:
         """Follow a path from an earlier trial at another q, with the weights of the best so far."""
-        return self._follow(replace(lead.candidate, q=q, weights=self._trials.leader.candidate.weights), lead)
+        leader = self._trials.leader
+        return self._follow(replace(lead.candidate, q=q, weights=leader.candidate.weights), lead, leader)
 
-    def _follow(self, above: Candidate, start: Trial | None) -> list[Trial]:
+    def _follow(self, above: Candidate, start: Trial | None, rival: Trial | None = None) -> list[Trial]:
         """Try the candidates below one, each from the answer of the last, until the score has clearly worsened.
+
+        A `rival` is the best of other paths; one that cannot pass it ends early.
 
         Returns the trials from a few points before the best on; the earlier ones make room.
         """
         trials: list[Trial] = []
-        best = 0
-        for candidate in self._below(above):
+        best = points = 0
+        candidate = above.lower(1)
+        while True:
             last = self._try(candidate, start)
             if start is not None and self._is_full(last, start):
                 last = self._without_noise(last, start)
             trials.append(last)
-            start = last
+            points += 1
             if last.beats(trials[best]):
                 best = len(trials) - 1
-            if _hopeless(last, trials[best], len(trials) - 1 - best) or self._levels_off(trials):
+            if (
+                _is_past(trials[best:], points > PATIENCE or rival is not None)
+                or self._levels_off(trials)
+                or _cannot_pass(trials, rival)
+            ):
                 break
-            early = max(best - LEAD, 0)
-            del trials[:early]
-            best -= early
+            highest = trials[best].candidate.lower(-LEAD).cut * (1 + 1e-9)
+            early = sum(trial.candidate.cut <= highest for trial in trials[:best])
+            del trials[: best - early]
+            best = early
+            gains_much = start is not None and last.point.held_out < (1 - LARGE_GAIN) * start.point.held_out
+            candidate, start = candidate.lower(2 if gains_much else 1), last
+            if candidate.cut < max(self._noise * (1 - 1e-9), above.cut * SMALLEST_CUT):
+                break
         return trials
 
     def _levels_off(self, trials: Sequence[Trial]) -> bool:
@@ -272,14 +297,6 @@ class NortSearch:
     def _is_in_reach(self, trial: Trial) -> bool:
         """Return whether an answer is near enough to that of a rival to be brought below it."""
         return bool(trial.losses.mean() <= OUT_OF_REACH * self._trials.rival)
-
-    def _below(self, above: Candidate) -> Iterator[Candidate]:
-        """Return falling candidates, down to the cut at which ranks fill with noise."""
-        for step in range(1, MOST_POINTS + 1):
-            candidate = above.lower(step)
-            if step > 1 and candidate.cut < self._noise * (1 - 1e-9):
-                return
-            yield candidate
 
     def _is_full(self, trial: Trial, start: Trial) -> bool:
         """Return whether a trial reached its rank limits, although the limits of the search are higher."""
@@ -341,7 +358,7 @@ class NortSearch:
         for place in range(len(self.modes)):
             while (weaker := trials.leader.candidate.weaker(place, to_zero=self._may_leave_out)) is not None:
                 before = trials.leader
-                self._try(weaker, before)
+                self._try(weaker, before, variation=True)
                 if trials.leader is before:
                     break
         return trials.leader is not first
@@ -373,7 +390,7 @@ class NortSearch:
         """Try the cuts half a step above and below the best."""
         best = self._trials.leader
         for step in (0.5, -0.5):
-            self._try(best.candidate.lower(step), best)
+            self._try(best.candidate.lower(step), best, variation=True)
 
     def _stiffen(self) -> None:
         """Try the graph Laplacians, from weak to strong, while the score improves."""
@@ -391,7 +408,29 @@ def _in_tucker_form(model: Model) -> Tucker | None:
     return model.orthonormal() if isinstance(model, Tucker) else None
 
 
-def _hopeless(last: Trial, best: Trial | None, since: int) -> bool:
-    """Return whether a path has nothing better to offer further down, `since` points after its best."""
-    worse = best is not None and last.point.held_out > CLEARLY_WORSE * best.point.held_out
-    return worse or since >= PATIENCE
+def _is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
+    """Return whether a path has nothing better to offer further down, from its best trial and those after it.
+
+    `under_way` tells that its first points are behind.
+    """
+    best, *after = since_best
+    if not after:
+        return False
+    lost = len(after) >= CLEARLY_PAST and all(best.beats(trial) for trial in after[-CLEARLY_PAST:])
+    lost_for_sure = under_way and best.beats(after[-1], by=BEYOND_DOUBT)
+    worse = after[-1].point.held_out > CLEARLY_WORSE * best.point.held_out
+    return lost or lost_for_sure or worse or len(after) >= PATIENCE
+
+
+def _cannot_pass(trials: Sequence[Trial], rival: Trial | None) -> bool:
+    """Return whether a path will not pass a rival that beats it, if its gains go on to fall as they do.
+
+    Gains g, g r, g r^2 .. of falling points add up to g / (1 - r).
+    """
+    if rival is None or len(trials) < 3 or not rival.beats(trials[-1]):
+        return False
+    before, middle, last = (trial.point.held_out for trial in trials[-3:])
+    gain, ratio = middle - last, (middle - last) / (before - middle) if before > middle else math.inf
+    if gain <= 0:
+        return before <= middle
+    return ratio < 1 and last - gain * ratio / (1 - ratio) > rival.point.held_out
