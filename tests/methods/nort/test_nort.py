@@ -267,6 +267,29 @@ def test_small_modes_are_left_out_by_default():
     assert solve(problem((9, 10, 3)), modes=[2]).model.modes == (2,)
 
 
+def test_modes_with_hardly_two_entries_in_a_column_are_left_out_by_default():
+    assert default_modes((2_000, 1_500, 12), entries=135_000) == (0, 1)
+    assert default_modes((200, 200, 200), entries=381_479) == (0, 1, 2)
+    assert default_modes((10**6, 10**6, 10**3), entries=10**5) == (0, 1)
+    rng = np.random.default_rng(0)
+    shape = (60, 50, 12)
+    coords = np.unique(np.stack([rng.integers(size, size=400) for size in shape], axis=1), axis=0)
+    few = Problem(Observations(coords, rng.standard_normal(len(coords)), shape), Square())
+    assert Nort(lam=1.0).regulariser(few).modes == (0, 1)
+    assert Nort(lam=1.0, modes=(0, 1, 2)).regulariser(few).modes == (0, 1, 2)
+
+
+def test_it_does_not_count_as_converged_before_it_may():
+    answer = solve(problem((9, 10, 3)), tol=1e-3)
+    again = Nort(lam=0.1, tol=1e-3)
+    data = problem((9, 10, 3))
+    first = again.solve(data, rng=0)
+    assert again.solve(data, start=first.model, rng=0).history[-1].iteration < 6
+    longer = again.solve(data, start=first.model, rng=0, at_least=6)
+    assert longer.history[-1].iteration == 6
+    assert longer.status is answer.status
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

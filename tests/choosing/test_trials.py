@@ -1,0 +1,51 @@
+"""Trials that are given up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensorfill import Nort, Status
+from tensorfill.choosing.splits import Choice, make_splits
+from tensorfill.choosing.trials import CHECKED_EVERY, FIRST_CHECK, Trials
+from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
+
+DATA = synthetic((20, 18, 16), rank=2, rng=0).observations
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return make_splits(DATA, Square(), Choice(), np.random.default_rng(0), {})[0]
+
+
+def trials_on(splits, callback=None):
+    return Trials(splits=splits, rng=np.random.default_rng(0), callback=callback)
+
+
+def test_a_variation_that_loses_is_given_up_and_counts_as_finished(splits):
+    trials = trials_on(splits)
+    good = trials.run(Nort(lam=0.05, tol=1e-6), None, tried={})
+    worse = Nort(lam=0.3, penalty="nuclear", max_iter=60, tol=0.0)
+    whole = trials.run(worse, good, tried={})
+    given_up = trials.run(worse, good, tried={}, variation=True)
+    assert whole.point.iterations == 60
+    assert given_up.point.iterations in (FIRST_CHECK, FIRST_CHECK + CHECKED_EVERY)
+    assert given_up.results[0].status is Status.MAX_ITER
+    assert trials.best is good
+
+
+def test_a_variation_that_gains_goes_to_its_end(splits):
+    trials = trials_on(splits)
+    poor = trials.run(Nort(lam=3.0), None, tried={})
+    better = Nort(lam=0.05, max_iter=40, tol=0.0)
+    assert trials.run(better, poor, tried={}, variation=True).point.iterations == 40
+
+
+def test_a_caller_who_stops_a_variation_stops_the_run(splits):
+    from tensorfill.methods.base import Stopped
+
+    first = trials_on(splits).run(Nort(lam=0.05), None, tried={})
+    trials = trials_on(splits, callback=lambda record, model: record.iteration == 2)
+    with pytest.raises(Stopped):
+        trials.run(Nort(lam=20.0), first, tried={}, variation=True)

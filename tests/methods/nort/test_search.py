@@ -1,0 +1,62 @@
+"""When a path of NORT's search ends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tensorfill.methods.nort.search import PATIENCE, Candidate, _cannot_pass, _is_past
+from tensorfill.methods.search import PathPoint, Trial
+
+NOISE = np.random.default_rng(0).chisquare(1, 4_000)
+
+
+def trial(error, spread=1e-3):
+    """Return a trial with an error, whose losses differ from those of others by a little noise."""
+    rng = np.random.default_rng(int(1e6 * error))
+    losses = 0.5 * error**2 * NOISE + spread * rng.standard_normal(len(NOISE))
+    point = PathPoint(None, {}, (1,), error, error, 0.01, 5, 0.1)
+    return Trial(None, point, (), losses, Candidate(1.0, 1.0, (1.0,)))
+
+
+def test_a_path_goes_on_while_it_gains():
+    assert not _is_past([trial(1.0)], under_way=True)
+
+
+def test_a_path_ends_after_one_point_that_is_beyond_doubt_but_not_at_its_beginning():
+    since_best = [trial(1.0), trial(1.02)]
+    assert _is_past(since_best, under_way=True)
+    assert not _is_past(since_best, under_way=False)
+    assert _is_past([*since_best, trial(1.03)], under_way=False)
+    assert _is_past([trial(1.0), trial(1.2)], under_way=False)
+
+
+def test_a_path_that_is_worse_by_chance_goes_on_until_patience_ends():
+    noisy = [trial(1.0, spread=1.0), *(trial(1.0 + 1e-5 * step, spread=1.0) for step in range(1, PATIENCE + 1))]
+    lost = [_is_past(noisy[: count + 1], under_way=True) for count in range(1, PATIENCE + 1)]
+    assert lost[-1]
+
+
+@pytest.mark.parametrize(
+    ("errors", "cannot"),
+    [
+        ((1.6, 1.4, 1.3), True),  # gains 0.2, 0.1: they add up to 1.2 at best
+        ((1.6, 1.4, 1.22), False),  # gains 0.2, 0.18: they lead far below
+        ((1.6, 1.4, 1.1), False),  # gains that grow
+        ((1.3, 1.31, 1.32), True),
+        ((1.3, 1.2, 1.25), False),  # one point that is worse may be chance
+        ((1.2, 1.1), False),
+        ((1.2, 1.1, 0.9), False),
+    ],
+)
+def test_a_path_whose_gains_do_not_lead_past_the_rival_is_left(errors, cannot):
+    trials = [trial(error) for error in errors]
+    assert _cannot_pass(trials, trial(1.0)) is cannot
+    assert not _cannot_pass(trials, None)
+
+
+def test_two_steps_lower_the_cut_twice():
+    one = Candidate(1.0, 1.0, (1.0,))
+    assert math.isclose(one.lower(2).cut, one.lower(1).lower(1).cut)
