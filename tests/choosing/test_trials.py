@@ -11,7 +11,8 @@ from tensorfill.choosing.trials import CHECKED_EVERY, FIRST_CHECK, Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 
-DATA = synthetic((20, 18, 16), rank=2, rng=0).observations
+SMALL = synthetic((20, 18, 16), rank=2, rng=0).observations
+DATA = SMALL.with_values(SMALL.values / SMALL.values.std())
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +26,8 @@ def trials_on(splits, callback=None):
 
 def test_a_variation_that_loses_is_given_up_and_counts_as_finished(splits):
     trials = trials_on(splits)
-    good = trials.run(Nort(lam=0.05, tol=1e-6), None, tried={})
-    worse = Nort(lam=0.3, penalty="nuclear", max_iter=60, tol=0.0)
+    good = trials.run(Nort(lam=0.5, tol=1e-6), None, tried={})
+    worse = Nort(lam=2.0, penalty="nuclear", max_iter=60, tol=0.0)
     whole = trials.run(worse, good, tried={})
     given_up = trials.run(worse, good, tried={}, variation=True)
     assert whole.point.iterations == 60
@@ -37,15 +38,15 @@ def test_a_variation_that_loses_is_given_up_and_counts_as_finished(splits):
 
 def test_a_variation_that_gains_goes_to_its_end(splits):
     trials = trials_on(splits)
-    poor = trials.run(Nort(lam=3.0), None, tried={})
-    better = Nort(lam=0.05, max_iter=40, tol=0.0)
+    poor = trials.run(Nort(lam=2.0, penalty="nuclear"), None, tried={})
+    better = Nort(lam=0.5, max_iter=40, tol=0.0)
     assert trials.run(better, poor, tried={}, variation=True).point.iterations == 40
 
 
 def test_a_caller_who_stops_a_variation_stops_the_run(splits):
     from tensorfill.methods.base import Stopped
 
-    first = trials_on(splits).run(Nort(lam=0.05), None, tried={})
+    first = trials_on(splits).run(Nort(lam=0.5), None, tried={})
     trials = trials_on(splits, callback=lambda record, model: record.iteration == 2)
     with pytest.raises(Stopped):
         trials.run(Nort(lam=20.0), first, tried={}, variation=True)
