@@ -64,6 +64,7 @@ class SparsePlusLowRank:
         common = [None if product.shares_panels else product.zero_panels(width) for product in products]
         given = self._run([partial(product.contract, a) for product in products]) if outward else ()
         terms = _terms(products, given) if outward else ()
+        place = self.mode == 0, self.mode == len(self.pattern.shape) - 1
         entries = self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
 
         def walked(share: Share) -> tuple[Floats, Floats, list[Floats]]:
@@ -73,9 +74,7 @@ class SparsePlusLowRank:
                 for product, each in zip(products, common, strict=True)
             ]
             back = _terms(products, panels)
-            # All entries of a run are in one slice of mode 0.
-            places = outward, self.mode == 0, terms or back, back, *entries, *share
-            kernels.walk_columns(*places, a, block, gram, total)
+            kernels.walk_columns(outward, *place, terms or back, back, *entries, *share, a, block, gram, total)
             return gram, total, panels
 
         grams, totals, panels = zip(*self._run([partial(walked, share) for share in self._shares]), strict=True)
