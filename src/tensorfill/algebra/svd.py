@@ -42,6 +42,9 @@ class Unfolding(Protocol):
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
 
+    def leading(self, count: int) -> Floats | None:
+        """Return the first `count` left singular vectors, or None if products with blocks find them sooner."""
+
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
