@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tensorfill.algebra import pattern
+from tensorfill.algebra import operators, pattern
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.operators import DenseUnfolding, SparsePlusLowRank, add_dense
 from tensorfill.algebra.pattern import SparsePattern
@@ -110,6 +110,20 @@ class TestSparsePattern:
         shape, coords = drawn
         with threads(count):
             check_products(pattern_of(coords, shape), coords, shape, rng, block)
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_entries_of_any_rank(self, count, dtype):
+        """Rows of a part of a register, of one, of two, of more, and with a last register that overlaps another."""
+        shape, rng = (6, 5, 4), np.random.default_rng(0)
+        coords = np.argwhere(rng.random(shape) < 0.5)
+        with threads(count):
+            pattern = pattern_of(coords, shape)
+            for rank in range(1, 20):
+                parts = [random_component(rng, shape, mode, rank, dtype, orthonormal=False) for mode in range(3)]
+                expected = dense_sum(parts, [0.5, 1.0, -2.0], shape)[tuple(coords.T)]
+                found = pattern.entries(list(zip([0.5, 1.0, -2.0], parts, strict=True)))
+                assert found.dtype == dtype
+                close(found / np.abs(expected).max(), expected / np.abs(expected).max(), 100 * np.finfo(dtype).eps)
 
     @pytest.mark.parametrize(("shape", "coords"), CORNERS)
     def test_corners(self, count, shape, coords):
@@ -301,3 +315,38 @@ def test_add_dense_keeps_the_type_of_what_it_adds_to(mode):
     add_dense(component, 1.0, out)
     assert out.dtype == np.float32
     close(out, dense_component(component, shape), 1e-5)
+
+
+class TestLeadingLeftVectors:
+    @settings(max_examples=30, deadline=None)
+    @given(drawn=shapes_and_entries, rng=generators, data=st.data())
+    def test_they_are_those_of_the_dense_matrix(self, drawn, rng, data):
+        shape, coords = drawn
+        mode = data.draw(modes(shape))
+        count = data.draw(st.integers(1, shape[mode]))
+        values = rng.standard_normal(len(coords))
+        matrix = unfold(scatter(coords, values, shape), mode)
+        found = alone(pattern_of(coords, shape), mode, values).leading(count)
+        close(found.T @ found, np.eye(count))
+        # Vectors are unique up to their sign and to ties, the lengths that they leave of the matrix are unique.
+        s = np.linalg.svd(matrix, compute_uv=False)
+        s = np.concatenate([s, np.zeros(shape[mode])])[:count]
+        close(np.linalg.norm(matrix.T @ found, axis=0), s, 1e-6)
+
+    def test_only_of_the_sparse_tensor_alone_and_where_they_are_cheap(self, monkeypatch):
+        shape, rng = (6, 5, 4), np.random.default_rng(0)
+        coords = np.argwhere(np.ones(shape))
+        pattern, values = pattern_of(coords, shape), rng.standard_normal(120)
+        component = random_component(rng, shape, 0, 1)
+        assert SparsePlusLowRank(pattern, 1, [(1.0, component)], values).leading(2) is None
+        assert alone(pattern, 1, values).leading(2).shape == (5, 2)
+        monkeypatch.setattr(operators, "MOST_PAIRS", 4)
+        assert alone(pattern, 1, values).leading(2) is None
+        monkeypatch.setattr(operators, "MOST_PAIRS", 5)
+        assert alone(pattern, 1, values).leading(2) is not None
+        monkeypatch.setattr(operators, "LARGEST_GRAM", 4)
+        assert alone(pattern, 1, values).leading(2) is None
+
+    def test_single_precision_stays_single(self):
+        shape, coords = (6, 5), np.argwhere(np.ones((6, 5)))
+        assert alone(pattern_of(coords, shape), 0, np.ones(30, np.float32)).leading(1).dtype == np.float32

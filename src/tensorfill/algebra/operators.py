@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import scipy.linalg
 
 from .._support.parallel import side_by_side
 from .._support.types import Floats
@@ -24,6 +25,9 @@ T = TypeVar("T")
 
 TERMS_AT_ONCE = 4
 """The loop over the columns is compiled for this number of terms, or a multiple of it."""
+
+LARGEST_GRAM, MOST_PAIRS = 1000, 64
+"""Exact left vectors are cheap up to this number of rows, and up to this number of pairs for each entry."""
 
 SMALLEST_BATCHED_MATRIX = 16
 """With fewer columns than this, a batch of small products costs more than one product with a copy."""
@@ -49,6 +53,28 @@ class SparsePlusLowRank:
         (block,) = self.pattern.room("block", [(self.shape[1], a.shape[1])], self.values.dtype)
         return self._walk(block, a)
 
+    def leading(self, count: int) -> Floats | None:
+        """Return the leading left singular vectors, if the sparse tensor is alone and they are cheap to find exactly.
+
+        They are eigenvectors of the small matrix M M^T, a sum over all pairs of entries of a column.
+        """
+        size, length = self.shape
+        if size > LARGEST_GRAM or any(component.rank for _, component in self.components):
+            return None
+        rows, cols = self.pattern.rows[self.mode], self.pattern.cols[self.mode]
+        counts = np.bincount(cols.astype(np.int64, copy=False), minlength=length)
+        if counts @ counts > MOST_PAIRS * len(cols):
+            return None
+        from .compiled.gram import off_diagonal_gram
+        from .compiled.sorting import by_column
+
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        sorted_rows, sorted_values = by_column(rows, cols, self.values, starts)
+        gram = off_diagonal_gram(sorted_rows, starts, sorted_values, size)
+        gram[np.diag_indices(size)] = np.bincount(sorted_rows, weights=sorted_values**2, minlength=size)
+        found = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)[1]
+        return np.ascontiguousarray(found[:, ::-1], dtype=self.values.dtype)
+
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
         return self._walk(np.ascontiguousarray(b, dtype=self.values.dtype)).product
@@ -64,6 +90,7 @@ class SparsePlusLowRank:
         common = [None if product.shares_panels else product.zero_panels(width) for product in products]
         given = self._run([partial(product.contract, a) for product in products]) if outward else ()
         terms = _terms(products, given) if outward else ()
+        place = self.mode == 0, self.mode == len(self.pattern.shape) - 1
         entries = self.pattern.rows[self.mode], self.pattern.cols[self.mode], self.values
 
         def walked(share: Share) -> tuple[Floats, Floats, list[Floats]]:
@@ -73,9 +100,7 @@ class SparsePlusLowRank:
                 for product, each in zip(products, common, strict=True)
             ]
             back = _terms(products, panels)
-            # All entries of a run are in one slice of mode 0.
-            places = outward, self.mode == 0, terms or back, back, *entries, *share
-            kernels.walk_columns(*places, a, block, gram, total)
+            kernels.walk_columns(outward, *place, terms or back, back, *entries, *share, a, block, gram, total)
             return gram, total, panels
 
         grams, totals, panels = zip(*self._run([partial(walked, share) for share in self._shares]), strict=True)
@@ -125,6 +150,9 @@ class DenseUnfolding:
     def matrix(self) -> Floats:
         """The unfolding itself, a view for the first and last modes."""
         return unfold(self.tensor, self.mode)
+
+    def leading(self, count: int) -> None:
+        """Leave the leading left singular vectors to the methods for dense matrices."""
 
     def round_trip(self, a: Floats) -> RoundTrip:
         """Return B = M^T `a` of this matrix M, B^T B and M B."""

@@ -25,6 +25,7 @@ from numpy.typing import DTypeLike, NDArray
 from .._support.parallel import side_by_side, thread_count
 from .._support.types import Floats, Integers
 from .component import Component, WeightedComponent, scaled
+from .svd import lanes_of, whole_registers
 from .unfolding import Shape, column_index, columns, leading_mode
 
 SMALLEST_SHARE = 2**14
@@ -119,7 +120,7 @@ class SparsePattern:
         out = np.zeros(self.count, dtype=components[0][1].u.dtype)
         for weight, part in components:
             if part.rank:
-                self._add_component(part, scaled(part, weight), out)
+                self._add_component(part, in_registers(scaled(part, weight)), out)
         return out
 
     def _add_component(self, part: Component, u: Floats, out: Floats) -> None:
@@ -127,6 +128,22 @@ class SparsePattern:
 
         given = self.rows[part.mode], self.cols[part.mode], u, part.v
         side_by_side([partial(kernels.add_entries, *given, share.runs, out) for share in self.shares[part.mode]])
+
+
+def in_registers(u: Floats) -> Floats:
+    """Return the rows of u as `kernels.add_entries` takes them: in whole registers, the last of which ends the row.
+
+    Numbers that the last register shares with the one before it are zero in the last.
+
+    >>> in_registers(np.arange(1.0, 6.0)[None]).tolist()
+    [[1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 5.0]]
+    """
+    rank = u.shape[1]
+    left = whole_registers(rank, u.dtype) - rank
+    if rank == 0 or left == 0 or rank < lanes_of(u.dtype):
+        return u
+    whole = rank + left - lanes_of(u.dtype)
+    return np.hstack([u[:, :whole], np.zeros((len(u), left), u.dtype), u[:, whole:]])
 
 
 def _unsigned(index: Integers) -> NDArray[Any]:

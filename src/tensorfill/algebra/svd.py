@@ -42,6 +42,9 @@ class Unfolding(Protocol):
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
 
+    def leading(self, count: int) -> Floats | None:
+        """Return the first `count` left singular vectors, or None if products with blocks find them sooner."""
+
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
@@ -81,7 +84,7 @@ def whitening_by(gram: Floats) -> tuple[Floats, float]:
     length = np.sqrt(np.diagonal(gram))
     # A column of length zero is divided by one: it has no direction, and is dropped below.
     length = np.where(length > 0, length, 1)
-    eigenvalues, vectors = scipy.linalg.eigh(gram / np.outer(length, length), check_finite=False)
+    eigenvalues, vectors = np.linalg.eigh(gram / (length[:, None] * length))
     keep = eigenvalues > 100 * np.finfo(gram.dtype).eps * max(1, len(eigenvalues))
     mix = (vectors / length[:, None])[:, keep] / np.sqrt(eigenvalues[keep])
     return mix.astype(gram.dtype, copy=False), float(eigenvalues[0]) if len(eigenvalues) else 1.0
@@ -97,8 +100,13 @@ def whole_registers(width: int, dtype: np.dtype[np.floating]) -> int:
     >>> whole_registers(6, np.dtype(np.float64)), whole_registers(6, np.dtype(np.float32))
     (8, 8)
     """
-    lanes = REGISTER_BITS // (8 * dtype.itemsize)
+    lanes = lanes_of(dtype)
     return -(-width // lanes) * lanes
+
+
+def lanes_of(dtype: np.dtype[np.floating]) -> int:
+    """Return how many numbers fill a SIMD register."""
+    return REGISTER_BITS // (8 * dtype.itemsize)
 
 
 WELL_CONDITIONED = 0.1
@@ -131,7 +139,7 @@ def subspace_svd(matrix: Unfolding, start: Floats, sweeps: int) -> Decomposition
             mix = np.eye(block.shape[1], dtype=block.dtype)
             product = matrix.right(block)
         a = product @ mix
-    u, s, wt = scipy.linalg.svd(a, full_matrices=False, check_finite=False)
+    u, s, wt = np.linalg.svd(a, full_matrices=False)
     return Decomposition(u, s, block, mix @ wt.T)
 
 

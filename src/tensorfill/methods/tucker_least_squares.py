@@ -21,6 +21,7 @@ import numpy as np
 
 from .._support.parallel import side_by_side
 from .._support.types import Floats, Integers
+from ..algebra.svd import whole_registers
 from ..algebra.tucker_entries import FactorRows, sums_over_blocks, thread_shares, values_at
 from ..algebra.unfolding import smallest_index_type
 from ..models import Tucker
@@ -150,23 +151,26 @@ class LeastSquares:
         from ..algebra.compiled import tucker as tucker_kernels
 
         rows = FactorRows(self._factors)
-        pairs = rows.ranks * (rows.ranks + 1) // 2
-        gram_bounds, sum_bounds = _level_bounds(pairs), _level_bounds(rows.ranks)
+        features, pairs = padded(self._factors[-1]), padded(_pairs(self._factors[-1]))
+        sizes = rows.ranks * (rows.ranks + 1) // 2
+        gram_bounds = _level_bounds([*sizes[:-1], pairs.shape[1]])
+        sum_bounds = _level_bounds([*rows.ranks[:-1], features.shape[1]])
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
         shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
             # A copy of the normal matrix for each thread must not cost more than walking the entries.
             shares = thread_shares(first, last, most=(last - first) // block.size)
-            grams, sums = (np.zeros((len(shares) - 1, each[-1])) for each in (gram_bounds, sum_bounds))
+            grams, sums = (np.zeros((len(shares) - 1, 1, each[-1])) for each in (gram_bounds, sum_bounds))
             given = self._coords, self._values, *rows.arrays
+            made = features, pairs, gram_bounds, sum_bounds
             side_by_side(
                 [
-                    partial(tucker_kernels.core_normal_equations, *given, *share, gram_bounds, sum_bounds, gram, total)
+                    partial(tucker_kernels.core_normal_equations, *given, *share, *made, gram, total)
                     for share, gram, total in zip(itertools.pairwise(shares), grams, sums, strict=True)
                 ]
             )
-            normal = _from_pairs(grams[:, : gram_bounds[1]].sum(axis=0).reshape(pairs), rows.ranks.tolist())
-            rhs = sums[:, : sum_bounds[1]].sum(axis=0)
+            normal = _from_pairs(_total(grams, gram_bounds, sizes), rows.ranks.tolist())
+            rhs = _total(sums, sum_bounds, rows.ranks).ravel()
             solution = self._solved(normal, rhs, block.ravel(), shrinkage)
             block[...] = solution.reshape(block.shape)
             left += float(solution @ normal @ solution - 2 * rhs @ solution)
@@ -207,18 +211,19 @@ class LeastSquares:
         size, rank = factor.shape
         others = [mode for mode in range(len(self._free)) if mode != place]
         rows = FactorRows([self._factors[mode] for mode in others])
-        core = np.ascontiguousarray(np.moveaxis(self._core, place + 1, -1)).reshape(len(self._core), -1)
+        core = padded(np.moveaxis(self._core, place + 1, -1).reshape(-1, rank))
         shares = thread_shares(0, len(self._values), most=len(self._values) // (size * rank))
-        grams, sums = np.zeros((len(shares) - 1, size, rank, rank)), np.zeros((len(shares) - 1, size, rank))
+        sums = np.zeros((len(shares) - 1, size * (rank + 1), core.shape[1]))
         own, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))
         given = own, self._groups, rest, self._values, core, *rows.arrays
         side_by_side(
             [
-                partial(tucker_kernels.row_normal_equations, *given, *share, grams[t], sums[t])
-                for t, share in enumerate(itertools.pairwise(shares))
+                partial(tucker_kernels.row_normal_equations, *given, *share, rank, total)
+                for share, total in zip(itertools.pairwise(shares), sums, strict=True)
             ]
         )
-        gram, rhs = mirrored(grams.sum(axis=0)), sums.sum(axis=0)
+        found = sums.sum(axis=0).reshape(size, rank + 1, -1)[..., :rank]
+        gram, rhs = found[:, :rank], found[:, rank]
         solution = self._solved(gram, rhs, factor, self.variance * size if self._shrink else 0.0)
         predicted = np.matmul(gram, solution[..., None])[..., 0]
         self._remember(self._total + float(np.vdot(solution, predicted - 2 * rhs)))
@@ -253,10 +258,30 @@ def variance_of(sum_of_squares: float, entries: int, unknowns: int) -> float:
     return sum_of_squares / max(entries - unknowns, 0.1 * entries)
 
 
-def _level_bounds(sizes: Integers) -> Integers:
+def padded(rows: Floats) -> Floats:
+    """Return rows that are filled up with zeros to whole SIMD registers."""
+    count, width = rows.shape
+    out = np.zeros((count, whole_registers(width, rows.dtype)), dtype=rows.dtype)
+    out[:, :width] = rows
+    return out
+
+
+def _pairs(rows: Floats) -> Floats:
+    """Return ``a[k] * a[m]`` of every row a, for all pairs with m <= k."""
+    k, m = np.tril_indices(rows.shape[1])
+    return rows[:, k] * rows[:, m]
+
+
+def _level_bounds(sizes: Sequence[int]) -> Integers:
     """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if one follows the other."""
     lengths = np.cumprod(sizes[::-1])[::-1]
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _total(sums: Floats, bounds: Integers, sizes: Integers) -> Floats:
+    """Return the sum over threads of the first level, with one axis a mode and without the padding of the last."""
+    whole: Floats = sums[:, 0, : bounds[1]].sum(axis=0).reshape(*sizes[:-1], -1)
+    return whole[..., : sizes[-1]]
 
 
 def mirrored(lower: Floats) -> Floats:

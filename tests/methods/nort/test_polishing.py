@@ -29,9 +29,9 @@ def tried(monkeypatch):
     calls = []
     polished = Polish.__call__
 
-    def counted(self, model):
+    def counted(self, model, **options):
         calls.append(model.ranks)
-        return polished(self, model)
+        return polished(self, model, **options)
 
     monkeypatch.setattr(Polish, "__call__", counted)
     return calls
@@ -108,9 +108,54 @@ def test_a_polish_finds_a_direction_that_the_strong_ones_hid():
     for part in spoiled:
         part.u[:, 2] = rng.standard_normal(60) / 60**0.5
     start = type(exact)(exact.shape, spoiled, exact.weights).orthonormal()
-    polished = Polish(task.observations, rng)(start)
+    (polished,) = Polish(task.observations, rng)(start)
     assert polished.ranks == (3, 3, 3)
     assert rmse(polished.predict(data.test.coords), data.test.values) < 1.3 * data.limit
+
+
+def test_a_lean_polish_leaves_out_the_directions_that_fit_noise():
+    """The tensor has rank 2, and the threshold is below what noise has."""
+    data = synthetic((60, 60, 60), rank=2, rng=0)
+    edge = data.noise * np.sqrt(len(data.observations) / 60)
+    method = Nort(lam=0.1 * edge, penalty=CappedL1(0.8 * edge), max_rank=3, polish=False, storage="sparse", max_iter=30)
+    model = method.solve(Problem(data.observations, Square()), rng=0).model
+    assert model.ranks == (3, 3, 3)
+    full, lean = Polish(data.observations, np.random.default_rng(0))(model, lean=True)
+    assert full.ranks == (3, 3, 3)
+    assert lean.ranks == (2, 2, 2)
+    errors = [rmse(each.predict(data.test.coords), data.test.values) for each in (full, lean)]
+    assert errors[1] < min(0.9 * errors[0], 1.1 * data.limit)
+
+
+def test_there_is_no_lean_polish_if_every_direction_is_strong():
+    data = synthetic((40, 40, 40), rank=2, factors="normal", observed=12_000, rng=0)
+    model = (
+        Nort(**paper_settings(data, max_rank=2), polish=False).solve(Problem(data.observations, Square()), rng=0).model
+    )
+    assert len(list(Polish(data.observations, np.random.default_rng(0))(model, lean=True))) == 1
+
+
+def test_later_polishes_keep_the_fit_that_lowers_f_tau_most(monkeypatch):
+    task = problem((10, 11, 12))
+    solver = Nort(lam=0.1, max_rank=2, polish=False).prepare(task, None, np.random.default_rng(0))
+    asked = []
+
+    def fits(self, model, *, lean=False):
+        asked.append(lean)
+        return iter([model, model] if lean else [model])
+
+    monkeypatch.setattr(Polish, "__call__", fits)
+    for _ in range(30):
+        solver.step()
+    ends = iter([0.9, 0.8, 0.5])
+    polish = Polish(task.observations, np.random.default_rng(0))
+    polishing_solver = PolishingSolver(Standing(solver, 1.0), lambda model: Standing(solver, next(ends)), polish)
+    found = []
+    for _ in range(40):
+        polishing_solver.step()
+        found.append(polishing_solver.progress().f_tau)
+    assert asked == [False, True]
+    assert sorted(set(found)) == [0.5, 0.9, 1.0]
 
 
 class Standing:
@@ -159,7 +204,7 @@ def test_an_interruption_of_a_polish_loses_nothing(monkeypatch):
     task = problem((10, 11, 12))
     method = Nort(lam=0.1, max_rank=2, polish=True, tol=0, max_iter=20)
 
-    def interrupted(self, model):
+    def interrupted(self, model, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Polish, "__call__", interrupted)

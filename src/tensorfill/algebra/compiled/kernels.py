@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .simd import lane_count, load, number, plus_scaled, store
+from .simd import lane_count, lane_sum, load, nothing, number, plus, plus_product, plus_scaled, store
 
 ROWS_AT_A_TIME = 128
 """The rows of a term that are read together; all their products are computed before the next rows are read."""
@@ -39,16 +39,38 @@ def add_entries(
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Add ``(u v^T)[row, col]`` of every entry to `out`; Algorithm 1 of the paper for one mode."""
+    """Add ``(u v^T)[row, col]`` of every entry to `out`; Algorithm 1 of the paper for one mode.
+
+    If the rank of v is not a whole number of registers, the last register of a row ends with the row, and shares
+    numbers with the one before it. For these, u has zeros: its rows are those of `pattern.in_registers`.
+    """
+    rank, lanes = v.shape[1], lane_count(v)
     # Places that may be negative would be tested in every pass; with unsigned ones the loop is a third faster.
-    rank = np.uint64(u.shape[1])
+    if rank < lanes:
+        for q in range(runs.shape[0]):
+            for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
+                i, c = rows[p], cols[p]
+                total = out[p]
+                for k in range(np.uint64(rank)):
+                    total += u[i, k] * v[c, k]
+                out[p] = total
+        return
+    last = rank - lanes
+    # The usual ranks fit in two registers; without a loop over registers an entry costs a third less.
+    if u.shape[1] == 2 * lanes:
+        for q in range(runs.shape[0]):
+            for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
+                i, c = rows[p], cols[p]
+                sums = plus_product(nothing(v), load(u, i, 0), load(v, c, 0))
+                out[p] += lane_sum(plus_product(sums, load(u, i, lanes), load(v, c, last)))
+        return
     for q in range(runs.shape[0]):
         for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
             i, c = rows[p], cols[p]
-            total = out[p]
-            for k in range(rank):
-                total += u[i, k] * v[c, k]
-            out[p] = total
+            sums = nothing(v)
+            for k in range(0, rank, lanes):
+                sums = plus_product(sums, load(u, i, k), load(v, c, min(k, last)))
+            out[p] += lane_sum(sums)
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -69,23 +91,57 @@ def add_products(
     # The usual widths fit in one or two registers; this is twice as fast as the loop below.
     if width == lanes:
         for q in range(runs.shape[0]):
-            for p in range(runs[q, 0], runs[q, 1]):
+            for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
                 i, c, value = sources[p], targets[p], values[p]
                 store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
         return
     if width == 2 * lanes:
         for q in range(runs.shape[0]):
-            for p in range(runs[q, 0], runs[q, 1]):
+            for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
                 i, c, value = sources[p], targets[p], values[p]
-                low, high = load(out, c, 0), load(out, c, lanes)
-                store(out, c, 0, plus_scaled(low, value, load(block, i, 0)))
-                store(out, c, lanes, plus_scaled(high, value, load(block, i, lanes)))
+                store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
+                store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
         return
     for q in range(runs.shape[0]):
         for p in range(runs[q, 0], runs[q, 1]):
             i, c, value = sources[p], targets[p], values[p]
             for k in range(width):
                 out[c, k] += value * block[i, k]
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_in_turns(
+    sources: NDArray[Any],
+    targets: NDArray[Any],
+    values: NDArray[Any],
+    block: NDArray[Any],
+    runs: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    """Do the same as `add_products` where neighbours often have one target.
+
+    Each of them would wait until the last one is stored. So the entries of the two halves of a run take turns.
+    """
+    width, lanes = block.shape[1], lane_count(block)
+    if width != 2 * lanes:
+        add_products(sources, targets, values, block, runs, out)
+        return
+    for q in range(runs.shape[0]):
+        first, half = runs[q, 0], (runs[q, 1] - runs[q, 0]) // 2
+        middle = first + half
+        near_sources, near_targets, near_values = sources[first:], targets[first:], values[first:]
+        far_sources, far_targets, far_values = sources[middle:], targets[middle:], values[middle:]
+        for p in range(np.uint64(half)):
+            i, c, value = near_sources[p], near_targets[p], near_values[p]
+            store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
+            store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
+            i, c, value = far_sources[p], far_targets[p], far_values[p]
+            store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
+            store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
+        for p in range(np.uint64(middle + half), np.uint64(runs[q, 1])):
+            i, c, value = sources[p], targets[p], values[p]
+            store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
+            store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -186,14 +242,29 @@ def add_product(
             store(out, o1, k, a1)
             store(out, o2, k, a2)
             store(out, o3, k, a3)
-    # The rows beyond a multiple of four, and the columns beyond whole registers.
-    for t in range(count):
+    # The rows beyond a multiple of four. Each has two sums, because one would wait for itself at every number.
+    half = depth // 2
+    for t in range(tiled, count):
         x0, o = x_first + t * x_down, out_first + t * out_step
-        for k in range(whole if t < tiled else 0, whole, lanes):
-            total = load(out, o, k)
-            for r in range(depth):
-                total = plus_scaled(total, number(x, x0 + r * x_along), load(y, y_first + r * y_step, k))
-            store(out, o, k, total)
+        for k in range(0, whole, 2 * lanes):
+            h = min(k + lanes, whole - lanes)  # the same register twice, if only one is left
+            a0, b0, a1, b1 = load(out, o, k), load(out, o, h), nothing(out), nothing(out)
+            for r in range(half):
+                at, row = x0 + r * x_along, y_first + r * y_step
+                a0 = plus_scaled(a0, number(x, at), load(y, row, k))
+                b0 = plus_scaled(b0, number(x, at), load(y, row, h))
+                at, row = at + half * x_along, row + half * y_step
+                a1 = plus_scaled(a1, number(x, at), load(y, row, k))
+                b1 = plus_scaled(b1, number(x, at), load(y, row, h))
+            for r in range(2 * half, depth):
+                at, row = x0 + r * x_along, y_first + r * y_step
+                a0 = plus_scaled(a0, number(x, at), load(y, row, k))
+                b0 = plus_scaled(b0, number(x, at), load(y, row, h))
+            store(out, o, k, plus(a0, a1))
+            store(out, o, h, plus(b0, b1))
+    # The columns beyond whole registers.
+    for t in range(count if whole < width else 0):
+        x0, o = x_first + t * x_down, out_first + t * out_step
         for k in range(whole, width):
             single = out[o, k]
             for r in range(depth):
@@ -214,6 +285,7 @@ def walk_term(
     size, rank = u.shape
     if rank == 0:
         return
+    flat = u.reshape(-1)
     one = min(1, rank)  # a literal 1 would make numba compile `add_product` again for each call that has one
     after = panels.shape[0] // (before * rank)
     b_first, b_last, j_first, j_last = first // (size * after), last // (size * after), 0, size
@@ -226,9 +298,9 @@ def walk_term(
             for a in range(after):
                 column, panel, at = (b * size + start) * after + a, (b * after + a) * rank, start * rank
                 if inward:
-                    add_product(u.reshape(-1), at, one, rank, block, column, after, panels, panel, one, rank, count)
+                    add_product(flat, at, one, rank, block, column, after, panels, panel, one, rank, count)
                 else:
-                    add_product(u.reshape(-1), at, rank, one, panels, panel, one, block, column, after, count, rank)
+                    add_product(flat, at, rank, one, panels, panel, one, block, column, after, count, rank)
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -268,7 +340,8 @@ def add_gram(block: NDArray[Any], first: int, last: int, gram: NDArray[Any]) -> 
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def walk_columns(
     outward: bool,
-    one_row: bool,
+    is_first: bool,
+    is_last: bool,
     outward_terms: tuple[Term, ...],
     inward_terms: tuple[Term, ...],
     rows: NDArray[Any],
@@ -287,8 +360,10 @@ def walk_columns(
     Outward, `block` becomes ``unfold^T a``, and ``block^T block`` is added to `gram`; otherwise the block is given.
     Then the contributions of the block to ``unfold block`` are added to the panels of `inward_terms`, and to `out`. A
     piece serves all these products while it is in the cache. Piece q has the columns ``pieces[q, 0]`` to
-    ``pieces[q, 1]`` and the runs ``bounds[q]`` to ``bounds[q + 1]``. `one_row` says that all entries of a run are in
-    the same row.
+    ``pieces[q, 1]`` and the runs ``bounds[q]`` to ``bounds[q + 1]``.
+
+    Entries are in C order. So if the mode `is_first`, all entries of a run are in one row; if it `is_last`, neighbours
+    share their column, and otherwise often their row.
     """
     for q in range(pieces.shape[0]):
         first, last, entries = pieces[q, 0], pieces[q, 1], runs[bounds[q] : bounds[q + 1]]
@@ -296,11 +371,16 @@ def walk_columns(
             block[first:last] = 0
             for u, panels, before in outward_terms:
                 walk_term(False, u, panels, before, first, last, block)
-            add_products(rows, cols, values, a, entries, block)
+            if is_last:
+                add_in_turns(rows, cols, values, a, entries, block)
+            else:
+                add_products(rows, cols, values, a, entries, block)
             add_gram(block, first, last, gram)
         for u, panels, before in inward_terms:
             walk_term(True, u, panels, before, first, last, block)
-        if one_row:
+        if is_first:
             add_sums(cols, rows, values, block, entries, out)
-        else:
+        elif is_last:
             add_products(cols, rows, values, block, entries, out)
+        else:
+            add_in_turns(cols, rows, values, block, entries, out)

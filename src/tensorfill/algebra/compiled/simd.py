@@ -108,9 +108,57 @@ def _plus_scaled(typing: Any, total: Any, scale: Any, lanes: Any) -> Any:
     return total(total, scale, lanes), generate
 
 
+def _nothing(typing: Any, array: Any) -> Any:
+    """Return a register of zeros, for the numbers of an array."""
+    lanes = Lanes(array.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return ir.Constant(context.get_value_type(lanes), None)
+
+    return lanes(array), generate
+
+
+def _plus(typing: Any, first: Any, second: Any) -> Any:
+    """Return ``first + second``, lane by lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fadd(*values, flags=["fast"])
+
+    return first(first, second), generate
+
+
+def _plus_product(typing: Any, total: Any, first: Any, second: Any) -> Any:
+    """Return ``total + first * second``, lane by lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fadd(values[0], builder.fmul(*values[1:], flags=["fast"]), flags=["fast"])
+
+    return total(total, first, second), generate
+
+
+def _lane_sum(typing: Any, lanes: Any) -> Any:
+    """Return the sum of all lanes."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        total, count, place = values[0], lanes.count, ir.IntType(32)
+        while count > 1:
+            count //= 2
+            halves = ([ir.Constant(place, first + lane) for lane in range(count)] for first in (0, count))
+            masks = [ir.Constant(ir.VectorType(place, count), half) for half in halves]
+            low, high = (builder.shuffle_vector(total, total, mask) for mask in masks)
+            total = builder.fadd(low, high, flags=["fast"])
+        return builder.extract_element(total, ir.Constant(place, 0))
+
+    return lanes.dtype(lanes), generate
+
+
 # Any hides the parameter `typing`, which numba fills in, from the type checker.
 lane_count: Any = intrinsic(_lane_count)
 load: Any = intrinsic(_load)
 number: Any = intrinsic(_number)
 store: Any = intrinsic(_store)
 plus_scaled: Any = intrinsic(_plus_scaled)
+nothing: Any = intrinsic(_nothing)
+plus: Any = intrinsic(_plus)
+plus_product: Any = intrinsic(_plus_product)
+lane_sum: Any = intrinsic(_lane_sum)

@@ -9,6 +9,8 @@ which costs r^2 for an entry, (r^2)^2 for a fibre and (r^3)^2 for a slice, while
 for each entry. Each a a^T is symmetric, so the sum is symmetric in the two indices of each mode, and only the
 h = r (r + 1) / 2 pairs (k, m) with m <= k are stored for each mode.
 
+Loops over the last mode of what is summed work on whole SIMD registers, so this mode is padded with zeros.
+
 The factors are one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. A loop runs over
 the entries `first` to `last`. If several threads share the entries, each of them adds to arrays of its own.
 """
@@ -21,6 +23,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .simd import lane_count, load, nothing, number, plus_scaled, store
+
 
 @numba.njit(cache=True, nogil=True)
 def first_change(coords: NDArray[Any], p: int) -> int:
@@ -32,21 +36,10 @@ def first_change(coords: NDArray[Any], p: int) -> int:
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
-def add_outer(
-    a: NDArray[Any], gram: NDArray[Any], rhs: NDArray[Any], gram_out: NDArray[Any], rhs_out: NDArray[Any]
-) -> None:
-    """Add the outer products of the pairs of ``a a^T`` with `gram` and of `a` with `rhs`, then zero these two."""
-    place = 0
-    for k in range(len(a)):
-        for x in range(len(rhs)):
-            rhs_out[k * len(rhs) + x] += a[k] * rhs[x]
-        for m in range(k + 1):
-            scale = a[k] * a[m]
-            for x in range(len(gram)):
-                gram_out[place + x] += scale * gram[x]
-            place += len(gram)
-    gram[:] = 0
-    rhs[:] = 0
+def add_scaled(scale: float, sums: NDArray[Any], source: int, target: int, length: int) -> None:
+    """Add `scale` times `length` numbers of ``sums[0]``, from `source` on, to those from `target` on."""
+    for x in range(0, length, lane_count(sums)):
+        store(sums, 0, target + x, plus_scaled(load(sums, 0, target + x), scale, load(sums, 0, source + x)))
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -58,6 +51,8 @@ def core_normal_equations(
     ranks: NDArray[Any],
     first: int,
     last: int,
+    features: NDArray[Any],
+    pairs: NDArray[Any],
     gram_bounds: NDArray[Any],
     sum_bounds: NDArray[Any],
     gram: NDArray[Any],
@@ -65,28 +60,35 @@ def core_normal_equations(
 ) -> None:
     """Add ``sum_p x_p x_p^T`` and ``sum_p o_p x_p``, where ``x_p = kron(a_1[i_1], a_2[i_2], ..)`` for entry p.
 
-    The result is in the first h_1 * h_2 * .. places of `gram`, with the pairs of mode 1 running slowest, and in the
-    first r_1 * r_2 * .. places of `total`. The other places hold the sums over the modes l, l + 1, .., which start at
+    The rows of the last factor are in `features` and their pairs in `pairs`, both padded to whole registers. The result
+    is in the first h_1 * h_2 * .. places of ``gram[0]``, with the pairs of mode 1 running slowest, and in the first
+    r_1 * r_2 * .. places of ``total[0]``. The other places hold the sums over the modes l, l + 1, .., which start at
     ``gram_bounds[l]`` and ``sum_bounds[l]``.
     """
-    lowest = len(ranks) - 1
-    rank = ranks[lowest]
+    lowest, lanes = len(ranks) - 1, lane_count(gram)
+    inner_gram, inner_sum = gram_bounds[lowest], sum_bounds[lowest]
     # Level l holds the sums over the modes l, l + 1, .. of the entries that share their first l coordinates.
-    inner_gram, inner_sum = gram[gram_bounds[lowest] :], total[sum_bounds[lowest] :]
     for p in range(first, last):
-        start = starts[lowest] + coords[p, lowest] * rank
-        place = 0
-        for k in range(rank):
-            inner_sum[k] += values[p] * flat[start + k]
-            for m in range(k + 1):
-                inner_gram[place + m] += flat[start + k] * flat[start + m]
-            place += k + 1
+        i, value = coords[p, lowest], values[p]
+        for x in range(0, pairs.shape[1], lanes):
+            store(gram, 0, inner_gram + x, plus_scaled(load(gram, 0, inner_gram + x), 1.0, load(pairs, i, x)))
+        for x in range(0, features.shape[1], lanes):
+            store(total, 0, inner_sum + x, plus_scaled(load(total, 0, inner_sum + x), value, load(features, i, x)))
         done = 0 if p + 1 == last else first_change(coords, p + 1)
         for level in range(lowest, done, -1):
             start = starts[level - 1] + coords[p, level - 1] * ranks[level - 1]
             a = flat[start : start + ranks[level - 1]]
-            g, h = gram_bounds[level - 1 : level + 2], sum_bounds[level - 1 : level + 2]
-            add_outer(a, gram[g[1] : g[2]], total[h[1] : h[2]], gram[g[0] : g[1]], total[h[0] : h[1]])
+            g, h = gram_bounds[level], sum_bounds[level]
+            pair, feature = gram_bounds[level - 1], sum_bounds[level - 1]
+            pair_size, size = gram_bounds[level + 1] - g, sum_bounds[level + 1] - h
+            for k in range(len(a)):
+                add_scaled(a[k], total, h, feature, size)
+                feature += size
+                for m in range(k + 1):
+                    add_scaled(a[k] * a[m], gram, g, pair, pair_size)
+                    pair += pair_size
+            gram[0, g : g + pair_size] = 0
+            total[0, h : h + size] = 0
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -134,29 +136,42 @@ def row_normal_equations(
     ranks: NDArray[Any],
     first: int,
     last: int,
-    gram: NDArray[Any],
-    rhs: NDArray[Any],
+    rank: int,
+    sums: NDArray[Any],
 ) -> None:
-    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to ``gram[i]`` and ``rhs[i]``, where i is the row of p.
+    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to the sums of its row i.
 
-    The feature w_p is block ``groups[p]`` of the core, contracted with the row of each other factor. `core` has shape
-    (groups, size of a block), with its mode d last. `coords`, `starts` and `ranks` are those of the other modes. Only
-    the lower triangles of `gram` are filled.
+    The feature w_p is block ``groups[p]`` of the core, contracted with the row of each other factor. The block b of the
+    core has its mode d last, padded to whole registers, and is the next rows of `core` after those of block b - 1.
+    `coords`, `starts` and `ranks` are those of the other modes. The sums of row i are ``rank + 1`` rows of `sums`: the
+    matrix, and then the vector.
     """
-    order, rank, block = len(ranks), rhs.shape[1], core.shape[1]
+    order, width, lanes = len(ranks), core.shape[1], lane_count(core)
+    block = 1
+    for mode in range(order):
+        block *= ranks[mode]
     bounds = part_bounds(block, ranks)
-    parts = np.zeros(bounds[order + 1])
-    w = parts[bounds[order] :]
+    parts = np.zeros((bounds[order + 1], width))
+    w, numbers = bounds[order], parts.reshape(-1)
     for p in range(first, last):
         fresh = p == first or groups[p] != groups[p - 1]
         if fresh:
-            parts[:block] = core[groups[p]]
-        contract(parts, bounds, coords, p, 0 if fresh else first_change(coords, p), order, flat, starts, ranks)
-        i = rows[p]
-        for k in range(rank):
-            rhs[i, k] += values[p] * w[k]
-            for m in range(k + 1):
-                gram[i, k, m] += w[k] * w[m]
+            parts[:block] = core[groups[p] * block : (groups[p] + 1) * block]
+        for mode in range(0 if fresh else first_change(coords, p), order):
+            before, after, size = bounds[mode], bounds[mode + 1], bounds[mode + 2] - bounds[mode + 1]
+            start = starts[mode] + coords[p, mode] * ranks[mode]
+            for x in range(size):
+                for c in range(0, width, lanes):
+                    part = nothing(parts)
+                    for k in range(ranks[mode]):
+                        part = plus_scaled(part, number(flat, start + k), load(parts, before + k * size + x, c))
+                    store(parts, after + x, c, part)
+        i = rows[p] * (rank + 1)
+        for c in range(0, width, lanes):
+            feature = load(parts, w, c)
+            for k in range(rank):
+                store(sums, i + k, c, plus_scaled(load(sums, i + k, c), number(numbers, w * width + k), feature))
+            store(sums, i + rank, c, plus_scaled(load(sums, i + rank, c), values[p], feature))
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)

@@ -14,12 +14,15 @@ Least squares stalls at a direction that fits noise, where NORT takes long too: 
 until the strong ones are settled, so what came first in its place is random. So a polish has two parts: the strong
 directions are settled, on a sample of the entries; and then the leading directions of the residuals take the place
 of all others. The fit to all entries comes last.
+
+If NORT is still at work after the first polish, a direction that fits noise may be all that is left to improve. So
+later polishes also try the strong directions alone. From there NORT admits only what lowers F_tau.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -84,13 +87,19 @@ class Polish:
             return False
         return TuckerAls(rank=1).can_start_from(model, Problem(self._observations, Square()))
 
-    def __call__(self, model: FoldedLowRank) -> FoldedLowRank:
-        """Return the least-squares fit on the ranks of `model`, as components that agree."""
+    def __call__(self, model: FoldedLowRank, *, lean: bool = False) -> Iterator[FoldedLowRank]:
+        """Return the least-squares fit on the ranks of `model`, as components that agree.
+
+        With `lean`, the fit without the directions that may be noise follows, if there are any.
+        """
         start = Tucker.from_folded(model)
         free = [mode for mode, rank in enumerate(start.ranks) if rank < start.shape[mode] or mode in model.modes]
         strong = self._strong(start, free)
-        fitted = self._fitted(self._with_fresh_directions(strong, start.ranks, free), free)
-        return FoldedLowRank.from_tucker(fitted.model(), model.modes, model.weights)
+        tried = [self._with_fresh_directions(strong, start.ranks, free)]
+        if lean and strong.ranks != start.ranks:
+            tried.append(strong)
+        for each in tried:
+            yield FoldedLowRank.from_tucker(self._fitted(each, free).model(), model.modes, model.weights)
 
     def _fitted(self, model: Tucker, free: Sequence[int], sample: Observations | None = None) -> LeastSquares:
         """Return least squares after sweeps, over all entries or over a sample of them."""
@@ -173,8 +182,7 @@ class PolishingSolver:
         if self._wait > 0 or self._steady < STEADY or not self._polish.can_start_from(self.model()):
             self._ordinary_step()
             return
-        polished = self._begin(self._polish(self.model()))
-        polished.step()
+        polished = self._polished()
         # An ordinary step lowers F_tau too, about as far as the last one did.
         if self.progress().f_tau - polished.progress().f_tau > self._last_gain:
             self._solver, growth = polished, AFTER_KEPT
@@ -183,6 +191,18 @@ class PolishingSolver:
             growth = AFTER_REFUSED
         self._distance *= growth
         self._wait = self._distance
+
+    def _polished(self) -> NortSolver:
+        """Return NORT one iteration after the polish that lowers F_tau most."""
+        best = None
+        for model in self._polish(self.model(), lean=self._distance > FIRST_POLISH):
+            solver = self._begin(model)
+            solver.step()
+            if best is None or solver.progress().f_tau < best.progress().f_tau:
+                best = solver
+        if best is None:
+            raise RuntimeError("a polish must return at least one fit, but it returned none.")
+        return best
 
     def _ordinary_step(self) -> None:
         """Make one iteration of NORT from where it is."""

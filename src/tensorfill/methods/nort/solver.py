@@ -158,7 +158,8 @@ class NortSolver:
         elif isinstance(matrix, DenseUnfolding) and self._svd == "auto" and 2 * start.shape[1] > min(matrix.shape):
             found = gram_svd(matrix.matrix)
         else:
-            found = subspace_svd(matrix, start, sweeps=1 if self._now.bases[d].shape[1] else FIRST_SWEEPS)
+            known = start if self._now.bases[d].shape[1] else matrix.leading(start.shape[1])
+            found = subspace_svd(matrix, *((start, FIRST_SWEEPS) if known is None else (known, 1)))
         shrunk = self._regulariser.prox(d, found.s)
         rank = len(shrunk)
         u = np.ascontiguousarray(found.u[:, :rank])
