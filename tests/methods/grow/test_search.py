@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -243,6 +244,30 @@ def test_without_a_difference_there_is_no_slope():
     exact = slope_of(np.ones(5), np.ones(5))
     assert exact.value == 1
     assert exact.certainty > 1e10
+
+
+@pytest.mark.parametrize(("times", "worth_it"), [(1.0, True), (1.9, True), (2.1, False), (-1.0, False)])
+def test_what_is_added_must_do_more_good_than_harm(times, worth_it):
+    """Added more than twice, what is there without doubt leaves a larger error than without it."""
+    rng = np.random.default_rng(0)
+    there = rng.standard_normal(10_000)
+    search = GrowSearch(Grow())
+    search._trials = SimpleNamespace(
+        held_out_values=there + 0.1 * rng.standard_normal(len(there)), predictions=lambda models: models[0]
+    )
+    rich, simple = [times * there], [np.zeros(len(there))]
+    assert abs(search._slope(rich, simple).certainty) > 100
+    assert search._is_worth_it(rich, simple, module.BEYOND_DOUBT) is worth_it
+
+
+def test_only_ranks_far_above_the_least_are_evened_out(monkeypatch):
+    search, tried = GrowSearch(Grow()), []
+    monkeypatch.setattr(GrowSearch, "_ranks", (4, 3, 2))
+    monkeypatch.setattr(GrowSearch, "_free", [0, 1, 2])
+    monkeypatch.setattr(search, "_trim_mode", tried.append)
+    search._kept = object()
+    search._even_out()
+    assert tried == [0]
 
 
 def test_few_sweeps_are_left_if_held_out_entries_lose_by_more_of_them():

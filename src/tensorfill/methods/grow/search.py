@@ -222,9 +222,7 @@ class GrowSearch:
             chosen = [{mode: each[mode][:, :count] for mode, count in counts.items()} for each in found]
             if not self._grown_by(chosen, LIKELY) or self._has_many_directions:
                 return
-            free = [self._ranks[mode] for mode in self._free]
-            if max(free) > UNEQUAL * min(free):
-                self._trim()
+            self._even_out()
 
     def _has_room_for(self, more: Mapping[int, int]) -> bool:
         """Return whether the entries and the memory allow this many more directions."""
@@ -266,6 +264,16 @@ class GrowSearch:
             return self._kept_if_worth_it(self._tried(models, TERM_SWEEPS, CP_TOLERANCE), BEYOND_DOUBT)
         directions = [growth.directions_of(term) for growth, term in zip(self._growths, terms, strict=True)]
         return self._has_room_for(dict.fromkeys(self._free, 1)) and self._grown_by(directions, BEYOND_DOUBT)
+
+    def _even_out(self) -> None:
+        """Drop the weakest direction of the modes whose rank is far above the least, while that is not missed."""
+        before = None
+        while self._kept is not before:
+            before = self._kept
+            least = min(self._ranks[mode] for mode in self._free)
+            for mode in self._free:
+                if self._ranks[mode] > UNEQUAL * least:
+                    self._trim_mode(mode)
 
     def _trim(self) -> None:
         """Drop the weakest direction of each mode in turn while held-out entries do not miss it."""
