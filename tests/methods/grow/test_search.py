@@ -93,7 +93,7 @@ def test_a_weak_term_is_found():
 def test_a_term_that_no_mode_shows_is_found_as_a_term(monkeypatch):
     observations, _ = orthogonal_terms(40, [1.0, 0.8, 0.1], density=0.3, noise=1.0, seed=1)
     assert searched(observations)[1].leader.models[0].ranks == (3,)
-    monkeypatch.setattr(Growth, "terms", lambda self, model: [])
+    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: [])
     assert searched(observations)[1].leader.models[0].ranks == (2,)
 
 

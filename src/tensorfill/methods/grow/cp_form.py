@@ -24,8 +24,8 @@ TOLERANCE = 1e-10
 """A squared error below this share of the squared norm of the core is none."""
 
 LEAST_FALL = 1e-3
-"""Sweeps end when the squared error falls by less than this share. What has an exact form gains more at every sweep, and
-for what has none a start is enough."""
+"""Sweeps end when the squared error falls by less than this share. What has an exact form gains more at every sweep;
+for what has none, a start is enough."""
 
 RIDGE = 1e-12
 

@@ -86,10 +86,13 @@ class Growth:
             found[mode] = vectors[:, : max(above, least)]
         return found
 
-    def terms(self, model: Model) -> list[CPModel]:
-        """Return rank-one terms of the residuals, the best first."""
+    def terms(self, model: Model, *, thoroughly: bool = True) -> list[CPModel]:
+        """Return rank-one terms of the residuals, the best first.
+
+        To look `thoroughly` is to try mixtures of slices along small modes too, which costs most of the time.
+        """
         entries = self.observations.coords, self.residuals(model)
-        return terms_of(*entries, self._unfoldings, self._mixtures, self._rng)
+        return terms_of(*entries, self._unfoldings, self._mixtures if thoroughly else None, self._rng)
 
     def directions_of(self, term: CPModel) -> dict[int, Floats]:
         """Return the directions of a term in the modes that may grow."""

@@ -247,9 +247,11 @@ class GrowSearch:
     def _append_terms(self) -> bool:
         """Append single terms while held-out entries gain; return whether they did."""
         grown = False
+        # What is no short sum of outer products has hardly a weak one that only mixtures show.
+        thoroughly = self._is_cp or self._empty or self._settings.form == "tucker"
         while True:
             steps = zip(self._growths, self._kept.models, strict=True)
-            terms = [growth.terms(model)[:TERMS_TRIED] for growth, model in steps]
+            terms = [growth.terms(model, thoroughly=thoroughly)[:TERMS_TRIED] for growth, model in steps]
             # The best of each split go together; there may be fewer in one than in another.
             if not any(self._grown_by_terms(each) for each in zip(*terms, strict=False)):
                 break
