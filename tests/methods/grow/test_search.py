@@ -239,6 +239,23 @@ def test_the_certainty_of_nothing_is_that_of_a_standard_normal():
     assert np.std(draws) == pytest.approx(1, rel=0.15)
 
 
+def test_few_entries_that_make_the_difference_are_not_certain_by_themselves():
+    rng = np.random.default_rng(0)
+    # Noise whose sizes are those of the terms of a sum of outer products: a few are much larger than the rest.
+    draws = []
+    for _ in range(2000):
+        difference = np.prod(rng.standard_normal((3, 40)), axis=0)
+        draws.append(slope_of(difference, rng.standard_normal(40)).certainty)
+    assert np.mean(np.array(draws) > 3) < 0.015
+    difference, left = np.array([10.0, 1.0, -1.0]), np.array([20.0, 1.0, 0.0])
+    slopes = [
+        (difference[others] @ left[others]) / (difference[others] @ difference[others])
+        for others in ~np.eye(3, dtype=bool)
+    ]
+    spread = np.linalg.norm(difference * (left - np.array(slopes) * difference))
+    assert slope_of(difference, left).certainty == pytest.approx(difference @ left / spread)
+
+
 def test_without_a_difference_there_is_no_slope():
     assert slope_of(np.zeros(5), np.ones(5)) == (0, 0)
     exact = slope_of(np.ones(5), np.ones(5))

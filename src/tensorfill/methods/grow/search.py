@@ -220,7 +220,8 @@ class GrowSearch:
             if not any(counts.values()):
                 return
             chosen = [{mode: each[mode][:, :count] for mode, count in counts.items()} for each in found]
-            if not self._grown_by(chosen, LIKELY) or self._has_many_directions:
+            # The first directions need not stand above the noise: some are needed to begin with.
+            if not self._grown_by(chosen, BEYOND_DOUBT if self._empty else LIKELY) or self._has_many_directions:
                 return
             self._even_out()
 
@@ -364,10 +365,15 @@ class GrowSearch:
 
 
 def slope_of(difference: Floats, left: Floats) -> Slope:
-    """Return the slope of residuals on a difference, with a standard error that allows for unequal variances."""
+    """Return the slope of residuals on a difference, with a standard error that allows for unequal variances.
+
+    If few entries make most of the difference, the line goes through them, and what it leaves there says little about
+    their noise. So each residual is that from a line without its own entry.
+    """
     square, product = float(difference @ difference), float(difference @ left)
     if square == 0:
         return Slope(0.0, 0.0)
     slope = product / square
-    spread = math.sqrt(float(np.sum((difference * (left - slope * difference)) ** 2)))
+    share_of_others = np.maximum(1 - difference**2 / square, np.finfo(float).eps)
+    spread = math.sqrt(float(np.sum((difference * (left - slope * difference) / share_of_others) ** 2)))
     return Slope(slope, product / max(spread, float(np.finfo(float).tiny)))
