@@ -6,8 +6,9 @@ comes only the data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -27,8 +28,18 @@ MAX_SWEEPS = 100
 
 MOST_LEFT_OUT = 2
 
+SMALL = 8
+"""Modes with fewer indices than this are small."""
 
-def oracle_rmse(data: SyntheticTensor) -> float:
+
+class Reference(NamedTuple):
+    """The lowest test error of least squares from the truth, and the number of terms that reach it."""
+
+    error: float
+    terms: int
+
+
+def oracle(data: SyntheticTensor) -> Reference:
     """Return the lowest test error of least squares from the truth, with and without its weakest terms.
 
     A term that is too weak to be seen costs more than it brings. The reference is therefore the best of all terms, all
@@ -36,12 +47,12 @@ def oracle_rmse(data: SyntheticTensor) -> float:
     """
     strongest_first = np.argsort(-term_norms(data))
     fewest = max(1, len(strongest_first) - MOST_LEFT_OUT)
-    errors = []
+    tried = []
     for terms in range(fewest, len(strongest_first) + 1):
         start = starting_factors(data, strongest_first[:terms])
         factors = least_squares(data.observations.coords, data.observations.values, start)
-        errors.append(rmse(values_at(data.test.coords, factors), data.test.values))
-    return min(errors)
+        tried.append(Reference(rmse(values_at(data.test.coords, factors), data.test.values), terms))
+    return min(tried)
 
 
 def least_squares(coords: Coords, values: Array, factors: Sequence[Array]) -> list[Array]:
@@ -85,6 +96,19 @@ def term_norms(data: SyntheticTensor) -> Array:
     """Return the Frobenius norm of every term."""
     norms: Array = np.abs(data.weights) * np.prod([np.linalg.norm(f, axis=0) for f in data.factors], axis=0)
     return norms
+
+
+def strengths(data: SyntheticTensor) -> Array:
+    """Return the strength of every term, the strongest first: its energy at the observed entries over the edge.
+
+    The energy is in units of the variance of the noise. The edge, sqrt(I_1 I_2 ..) over the modes with at least eight
+    indices, is the energy from which on the leading directions of unfoldings are those of a term rather than of noise,
+    even if its vectors in the small modes were known (Baik, Ben Arous and Peche, 2005, for matrices).
+    """
+    shape = data.observations.shape
+    energies = len(data.observations) / math.prod(shape) * (term_norms(data) / data.noise) ** 2
+    found: Array = np.sort(energies)[::-1] / math.sqrt(math.prod(size for size in shape if size >= SMALL))
+    return found
 
 
 def starting_factors(data: SyntheticTensor, terms: NDArray[np.intp]) -> list[Array]:

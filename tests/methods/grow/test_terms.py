@@ -94,18 +94,22 @@ def test_a_mixture_is_the_contraction_with_a_vector_for_each_small_mode():
     np.testing.assert_allclose(mixtures.mixed(observations.values, weights), expected[tuple(places.T)], atol=1e-12)
 
 
+@pytest.mark.parametrize(("small", "draws"), [((2,), 15), ((3,), 45), ((2, 3), 135), ((5, 5), 300)], ids=str)
+def test_more_weights_are_drawn_if_there_is_more_to_choose(small, draws):
+    observations, _ = planted((12, 11, 10, *small), [1.0], 1000, 0)
+    assert mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws == draws
+
+
 def test_fewer_weights_are_drawn_if_many_entries_share_a_column(monkeypatch):
     observations, _ = planted((20, 20, 20, 3), [1.0], 4000, 0)
-    many = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws
-    assert many == mixtures_module.MOST_DRAWS
     monkeypatch.setattr(mixtures_module, "MOST_PAIRS", 1e5)
-    few = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws
     distinct = np.unique(observations.coords[:, :3], axis=0)
     pairs = 0
     for mode in range(3):
         counts = np.unique(np.delete(distinct, mode, axis=1), axis=0, return_counts=True)[1]
         pairs += int(np.sum(counts * (counts - 1) // 2))
-    assert few == int(np.ceil(1e5 / pairs))
+    draws = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws
+    assert draws == int(np.ceil(1e5 / pairs)) < 45
 
 
 def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):

@@ -25,9 +25,11 @@ from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from .contraction import terms_along
 
-MOST_DRAWS = 300
+DRAWS, TIMES, MOST_DRAWS = 5, 3, 300
+"""Random weights that are drawn: so many, so many times more for each degree of freedom that they have, and at most."""
+
 MOST_PAIRS = 1.5e9
-"""Random weights that are drawn: this many, or as many as make so many pairs of entries that share a column."""
+"""The draws are as few as make this many pairs of entries that share a column, which is what they cost."""
 
 DIRECTIONS = 4
 """Leading directions of each large mode that are followed."""
@@ -60,7 +62,8 @@ class Mixtures:
         self._order, self._starts = groups_of(coords[:, large], tuple(sizes))
         self._unfoldings = SparseUnfoldings(coords[self._order[self._starts]][:, large], sizes, range(len(sizes)))
         pairs = sum(self._unfoldings.pairs(mode) for mode in self._unfoldings.modes)
-        self.draws = min(MOST_DRAWS, math.ceil(MOST_PAIRS / max(pairs, 1)))
+        freedom = sum(size - 1 for size in self._small_sizes)
+        self.draws = min(MOST_DRAWS, DRAWS * TIMES**freedom, math.ceil(MOST_PAIRS / max(pairs, 1)))
 
     def starts(self, values: Floats, rng: np.random.Generator) -> list[list[Floats]]:
         """Return starts of terms, a vector for each mode, the strongest first."""
