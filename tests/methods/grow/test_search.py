@@ -15,7 +15,8 @@ from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.grow import search as module
 from tensorfill.methods.grow.growth import Growth
-from tensorfill.methods.grow.search import GrowSearch, slope_of
+from tensorfill.methods.grow.search import GrowSearch
+from tensorfill.methods.grow.slope import slope_of
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
 from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling
@@ -305,3 +306,16 @@ def test_a_model_of_many_directions_far_behind_a_rival_is_left_as_it_is(monkeypa
     alone, beside = (searched(data, rival=rival)[1].points for rival in (np.inf, 1e-9))
     assert max(beside[-1].ranks) > 3
     assert len(beside) < len(alone)
+
+
+@pytest.mark.parametrize(("shape", "looks"), [((20, 20, 20), [False, False]), ((20, 20, 20, 3), [False, False, True])])
+def test_mixtures_are_looked_at_last_and_only_where_there_are_small_modes(shape, looks, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: asked.append(thoroughly) or ["a term"])
+    search = GrowSearch(Grow())
+    search._growths = [Growth(noise(shape, 0.2, 0), np.random.default_rng(0))]
+    search._kept = SimpleNamespace(models=[search._growths[0].zero()])
+    worth_it = iter([True, False, False])
+    monkeypatch.setattr(search, "_grown_by_terms", lambda terms: next(worth_it))
+    assert search._append_terms()
+    assert asked == looks

@@ -57,6 +57,11 @@ class Growth:
     def _mixtures(self) -> Mixtures | None:
         return mixtures_of(self.observations.coords, self.observations.shape, self.free)
 
+    @property
+    def has_mixtures(self) -> bool:
+        """Whether there are small modes, so that terms can be looked for thoroughly."""
+        return self._mixtures is not None
+
     def zero(self) -> Tucker:
         """Return the model without any direction in the modes that may grow."""
         shape, dtype = self.observations.shape, self.observations.dtype

@@ -6,9 +6,7 @@
     terms     append single terms that no mode shows by itself, while held-out entries gain
     settle    sweep to the end
 
-Two answers, a rich one and a simple one, are compared by a regression. With t the difference of their predictions at
-the held-out entries and e the residuals of the simple one, e = slope * t + noise. The rich one has something that is
-there if the slope is clearly above zero, and does more good than harm if it is above one half.
+A rich and a simple answer are compared by a regression over the held-out entries; see `slope`.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +24,7 @@ from ..search import Trial, Trials
 from ..tucker_least_squares import MOST_DIRECT
 from .cp_form import cp_form
 from .growth import MOST_DIRECTIONS, MOST_IN_BLOCK, SWEEPS, Growth
+from .slope import Slope, slope_of
 
 if TYPE_CHECKING:
     from .method import Grow
@@ -81,13 +80,6 @@ OUT_OF_REACH = 2.0
 
 CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
-
-
-class Slope(NamedTuple):
-    """The slope of the residuals of a simple answer on what a rich one adds, and its standard errors above zero."""
-
-    value: float
-    certainty: float
 
 
 class GrowSearch:
@@ -247,17 +239,20 @@ class GrowSearch:
 
     def _append_terms(self) -> bool:
         """Append single terms while held-out entries gain; return whether they did."""
-        grown = False
         # What is no short sum of outer products has hardly a weak one that only mixtures show.
-        thoroughly = self._is_cp or self._empty or self._settings.form == "tucker"
-        while True:
-            steps = zip(self._growths, self._kept.models, strict=True)
-            terms = [growth.terms(model, thoroughly=thoroughly)[:TERMS_TRIED] for growth, model in steps]
-            # The best of each split go together; there may be fewer in one than in another.
-            if not any(self._grown_by_terms(each) for each in zip(*terms, strict=False)):
-                break
+        is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
+        may_be_thorough = is_sum and self._growths[0].has_mixtures
+        grown = False
+        while self._grown_by_a_term() or (may_be_thorough and self._grown_by_a_term(thoroughly=True)):
             grown = True
         return grown
+
+    def _grown_by_a_term(self, *, thoroughly: bool = False) -> bool:
+        """Append the first of the best terms by which held-out entries gain; return whether there is one."""
+        steps = zip(self._growths, self._kept.models, strict=True)
+        terms = [growth.terms(model, thoroughly=thoroughly)[:TERMS_TRIED] for growth, model in steps]
+        # The best of each split go together; there may be fewer in one than in another.
+        return any(self._grown_by_terms(each) for each in zip(*terms, strict=False))
 
     def _grown_by_terms(self, terms: Sequence[CPModel]) -> bool:
         """Append a term on each split, and keep that if held-out entries gain; return whether they did."""
@@ -362,18 +357,3 @@ class GrowSearch:
         """Whether residuals are large enough to show what is left in them."""
         unknowns = sum(array.size for array in self._kept.models[0].to_arrays().values())
         return unknowns <= FEW_UNKNOWNS * len(self._growths[0].observations)
-
-
-def slope_of(difference: Floats, left: Floats) -> Slope:
-    """Return the slope of residuals on a difference, with a standard error that allows for unequal variances.
-
-    If few entries make most of the difference, the line goes through them, and what it leaves there says little about
-    their noise. So each residual is that from a line without its own entry.
-    """
-    square, product = float(difference @ difference), float(difference @ left)
-    if square == 0:
-        return Slope(0.0, 0.0)
-    slope = product / square
-    share_of_others = np.maximum(1 - difference**2 / square, np.finfo(float).eps)
-    spread = math.sqrt(float(np.sum((difference * (left - slope * difference) / share_of_others) ** 2)))
-    return Slope(slope, product / max(spread, float(np.finfo(float).tiny)))
