@@ -77,6 +77,8 @@ def test_the_contraction_with_a_vector(data, rng):
     assert len(np.unique(places, axis=0)) == len(places)
     expected = np.tensordot(scatter(coords, values, shape), vector, axes=(mode, 0))
     np.testing.assert_allclose(scatter(places, found, np.delete(shape, mode)), expected, atol=1e-12)
+    both = SparseUnfoldings(coords, shape, [mode]).contracted(mode, values, np.stack([vector, 2 * vector], axis=1))[1]
+    np.testing.assert_allclose(both, np.stack([found, 2 * found], axis=1), atol=1e-12)
 
 
 @pytest.mark.usefixtures("path")

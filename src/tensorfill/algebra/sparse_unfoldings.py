@@ -92,11 +92,21 @@ class SparseUnfoldings:
         flipped = (values * rng.choice([-1.0, 1.0], len(values)) for _ in range(FLIPS))
         return max(float(self.leading(mode, each, 1, rng)[0][0]) for each in flipped)
 
-    def contracted(self, mode: int, values: Floats, vector: Floats) -> tuple[Integers, Floats]:
-        """Return the product with a vector along `mode`: the coordinates in the other modes, and the values there."""
+    def contracted(self, mode: int, values: Floats, vectors: Floats) -> tuple[Integers, Floats]:
+        """Return the product with a vector, or with each column of a matrix, along `mode`.
+
+        That is the coordinates in the other modes, and the values there, one row each.
+        """
         columns = self._columns[mode]
-        products = values[columns.order] * vector[columns.rows]
-        return columns.others, np.add.reduceat(products, columns.starts[:-1])
+        shape = (len(columns.starts) - 1, self.shape[mode])
+        return columns.others, scipy.sparse.csr_array(
+            (values[columns.order], columns.rows, columns.starts), shape=shape
+        ) @ vectors
+
+    def pairs(self, mode: int) -> int:
+        """Return how many pairs of entries share a column, which is what a Gram matrix costs."""
+        lengths = np.diff(self._columns[mode].starts)
+        return int(np.sum(lengths * (lengths - 1) // 2))
 
     def _gram(self, mode: int, values: Floats) -> Floats | scipy.sparse.linalg.LinearOperator:
         from .compiled.gram import off_diagonal_gram

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.grow import search as module
 from tensorfill.methods.grow.growth import Growth
-from tensorfill.methods.grow.search import GrowSearch, slope_of
+from tensorfill.methods.grow.search import GrowSearch
+from tensorfill.methods.grow.slope import slope_of
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
 from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling
@@ -92,7 +94,7 @@ def test_a_weak_term_is_found():
 def test_a_term_that_no_mode_shows_is_found_as_a_term(monkeypatch):
     observations, _ = orthogonal_terms(40, [1.0, 0.8, 0.1], density=0.3, noise=1.0, seed=1)
     assert searched(observations)[1].leader.models[0].ranks == (3,)
-    monkeypatch.setattr(Growth, "terms", lambda self, model: [])
+    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: [])
     assert searched(observations)[1].leader.models[0].ranks == (2,)
 
 
@@ -238,11 +240,52 @@ def test_the_certainty_of_nothing_is_that_of_a_standard_normal():
     assert np.std(draws) == pytest.approx(1, rel=0.15)
 
 
+def test_few_entries_that_make_the_difference_are_not_certain_by_themselves():
+    rng = np.random.default_rng(0)
+    # Noise whose sizes are those of the terms of a sum of outer products: a few are much larger than the rest.
+    draws = []
+    for _ in range(2000):
+        difference = np.prod(rng.standard_normal((3, 40)), axis=0)
+        draws.append(slope_of(difference, rng.standard_normal(40)).certainty)
+    assert np.mean(np.array(draws) > 3) < 0.015
+    difference, left = np.array([10.0, 1.0, -1.0]), np.array([20.0, 1.0, 0.0])
+    slopes = [
+        (difference[others] @ left[others]) / (difference[others] @ difference[others])
+        for others in ~np.eye(3, dtype=bool)
+    ]
+    spread = np.linalg.norm(difference * (left - np.array(slopes) * difference))
+    assert slope_of(difference, left).certainty == pytest.approx(difference @ left / spread)
+
+
 def test_without_a_difference_there_is_no_slope():
     assert slope_of(np.zeros(5), np.ones(5)) == (0, 0)
     exact = slope_of(np.ones(5), np.ones(5))
     assert exact.value == 1
     assert exact.certainty > 1e10
+
+
+@pytest.mark.parametrize(("times", "worth_it"), [(1.0, True), (1.9, True), (2.1, False), (-1.0, False)])
+def test_what_is_added_must_do_more_good_than_harm(times, worth_it):
+    """Added more than twice, what is there without doubt leaves a larger error than without it."""
+    rng = np.random.default_rng(0)
+    there = rng.standard_normal(10_000)
+    search = GrowSearch(Grow())
+    search._trials = SimpleNamespace(
+        held_out_values=there + 0.1 * rng.standard_normal(len(there)), predictions=lambda models: models[0]
+    )
+    rich, simple = [times * there], [np.zeros(len(there))]
+    assert abs(search._slope(rich, simple).certainty) > 100
+    assert search._is_worth_it(rich, simple, module.BEYOND_DOUBT) is worth_it
+
+
+def test_only_ranks_far_above_the_least_are_evened_out(monkeypatch):
+    search, tried = GrowSearch(Grow()), []
+    monkeypatch.setattr(GrowSearch, "_ranks", (4, 3, 2))
+    monkeypatch.setattr(GrowSearch, "_free", [0, 1, 2])
+    monkeypatch.setattr(search, "_trim_mode", tried.append)
+    search._kept = object()
+    search._even_out()
+    assert tried == [0]
 
 
 def test_few_sweeps_are_left_if_held_out_entries_lose_by_more_of_them():
@@ -263,3 +306,16 @@ def test_a_model_of_many_directions_far_behind_a_rival_is_left_as_it_is(monkeypa
     alone, beside = (searched(data, rival=rival)[1].points for rival in (np.inf, 1e-9))
     assert max(beside[-1].ranks) > 3
     assert len(beside) < len(alone)
+
+
+@pytest.mark.parametrize(("shape", "looks"), [((20, 20, 20), [False, False]), ((20, 20, 20, 3), [False, False, True])])
+def test_mixtures_are_looked_at_last_and_only_where_there_are_small_modes(shape, looks, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: asked.append(thoroughly) or ["a term"])
+    search = GrowSearch(Grow())
+    search._growths = [Growth(noise(shape, 0.2, 0), np.random.default_rng(0))]
+    search._kept = SimpleNamespace(models=[search._growths[0].zero()])
+    worth_it = iter([True, False, False])
+    monkeypatch.setattr(search, "_grown_by_terms", lambda terms: next(worth_it))
+    assert search._append_terms()
+    assert asked == looks

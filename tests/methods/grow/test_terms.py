@@ -8,6 +8,7 @@ import pytest
 from tensorfill import Observations
 from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import large_modes
+from tensorfill.methods.grow import mixtures as mixtures_module
 from tensorfill.methods.grow import terms as module
 from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.grow.terms import clip, terms_of
@@ -69,8 +70,9 @@ def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
     for seed in range(3):
         observations, model = planted((60, 60, 5, 5), [0.25], 6000, seed)
         mixtures = mixtures_of(observations.coords, observations.shape, [0, 1])
-        starts = module._from_mixtures(mixtures, observations.values, rng)
-        assert len(starts) == module.BEST_MIXTURES
+        starts = mixtures.starts(observations.values, rng)
+        assert len(starts) == mixtures_module.STARTS
+        assert [len(vector) for vector in starts[0]] == [60, 60, 5, 5]
         near = max(min(abs(start[mode] @ model.factors[mode][:, 0]) for mode in (0, 1)) for start in starts)
         wide = SparseUnfoldings(observations.coords, observations.shape, [0, 1])
         eigenvectors = [wide.leading(mode, observations.values, module.STARTS, rng)[1] for mode in (0, 1)]
@@ -80,10 +82,40 @@ def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
     assert mixtures_of(observations.coords, observations.shape, range(4)) is None
 
 
+def test_a_mixture_is_the_contraction_with_a_vector_for_each_small_mode():
+    observations, _ = planted((9, 3, 8, 4), [1.0], 400, 0)
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal(3), rng.standard_normal(4)]
+    mixtures = mixtures_of(observations.coords, observations.shape, [0, 2])
+    dense = np.zeros(observations.shape)
+    dense[tuple(observations.coords.T)] = observations.values
+    expected = np.einsum("abcd,b,d->ac", dense, *weights)
+    places = np.unique(observations.coords[:, [0, 2]], axis=0)
+    np.testing.assert_allclose(mixtures.mixed(observations.values, weights), expected[tuple(places.T)], atol=1e-12)
+
+
+@pytest.mark.parametrize(("small", "draws"), [((2,), 15), ((3,), 45), ((2, 3), 135), ((5, 5), 300)], ids=str)
+def test_more_weights_are_drawn_if_there_is_more_to_choose(small, draws):
+    observations, _ = planted((12, 11, 10, *small), [1.0], 1000, 0)
+    assert mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws == draws
+
+
+def test_fewer_weights_are_drawn_if_many_entries_share_a_column(monkeypatch):
+    observations, _ = planted((20, 20, 20, 3), [1.0], 4000, 0)
+    monkeypatch.setattr(mixtures_module, "MOST_PAIRS", 1e5)
+    distinct = np.unique(observations.coords[:, :3], axis=0)
+    pairs = 0
+    for mode in range(3):
+        counts = np.unique(np.delete(distinct, mode, axis=1), axis=0, return_counts=True)[1]
+        pairs += int(np.sum(counts * (counts - 1) // 2))
+    draws = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws
+    assert draws == int(np.ceil(1e5 / pairs)) < 45
+
+
 def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):
     observations, model = planted((60, 60, 5, 5), [0.2], 6000, 2)
     assert alignment(found_in(observations)[0], model) > 0.7
-    monkeypatch.setattr(module, "_from_mixtures", lambda *given: [])
+    monkeypatch.setattr(mixtures_module.Mixtures, "starts", lambda *given: [])
     assert alignment(found_in(observations)[0], model) < 0.3
 
 
@@ -94,7 +126,7 @@ def test_the_best_comes_first_and_each_once():
         np.sum(observations.values**2) - np.sum((observations.values - term.predict(observations.coords)) ** 2)
         for term in terms
     ]
-    assert 1 < len(terms) <= module.BEST
+    assert 1 < len(terms) <= module.ROUNDS[-1][0]
     assert gains == sorted(gains, reverse=True)
     assert (-np.diff(gains) > module.ALIKE * np.array(gains[1:])).all()
     assert alignment(terms[0], model) > 0.8

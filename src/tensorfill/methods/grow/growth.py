@@ -57,6 +57,11 @@ class Growth:
     def _mixtures(self) -> Mixtures | None:
         return mixtures_of(self.observations.coords, self.observations.shape, self.free)
 
+    @property
+    def has_mixtures(self) -> bool:
+        """Whether there are small modes, so that terms can be looked for thoroughly."""
+        return self._mixtures is not None
+
     def zero(self) -> Tucker:
         """Return the model without any direction in the modes that may grow."""
         shape, dtype = self.observations.shape, self.observations.dtype
@@ -86,10 +91,13 @@ class Growth:
             found[mode] = vectors[:, : max(above, least)]
         return found
 
-    def terms(self, model: Model) -> list[CPModel]:
-        """Return rank-one terms of the residuals, the best first."""
+    def terms(self, model: Model, *, thoroughly: bool = True) -> list[CPModel]:
+        """Return rank-one terms of the residuals, the best first.
+
+        To look `thoroughly` is to try mixtures of slices along small modes too, which costs most of the time.
+        """
         entries = self.observations.coords, self.residuals(model)
-        return terms_of(*entries, self._unfoldings, self._mixtures, self._rng)
+        return terms_of(*entries, self._unfoldings, self._mixtures if thoroughly else None, self._rng)
 
     def directions_of(self, term: CPModel) -> dict[int, Floats]:
         """Return the directions of a term in the modes that may grow."""

@@ -6,9 +6,7 @@
     terms     append single terms that no mode shows by itself, while held-out entries gain
     settle    sweep to the end
 
-Two answers, a rich one and a simple one, are compared by a regression. With t the difference of their predictions at
-the held-out entries and e the residuals of the simple one, e = slope * t + noise. The rich one has something that is
-there if the slope is clearly above zero, and does more good than harm if it is above one half.
+A rich and a simple answer are compared by a regression over the held-out entries; see `slope`.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +24,7 @@ from ..search import Trial, Trials
 from ..tucker_least_squares import MOST_DIRECT
 from .cp_form import cp_form
 from .growth import MOST_DIRECTIONS, MOST_IN_BLOCK, SWEEPS, Growth
+from .slope import Slope, slope_of
 
 if TYPE_CHECKING:
     from .method import Grow
@@ -81,13 +80,6 @@ OUT_OF_REACH = 2.0
 
 CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
-
-
-class Slope(NamedTuple):
-    """The slope of the residuals of a simple answer on what a rich one adds, and its standard errors above zero."""
-
-    value: float
-    certainty: float
 
 
 class GrowSearch:
@@ -220,11 +212,10 @@ class GrowSearch:
             if not any(counts.values()):
                 return
             chosen = [{mode: each[mode][:, :count] for mode, count in counts.items()} for each in found]
-            if not self._grown_by(chosen, LIKELY) or self._has_many_directions:
+            # The first directions need not stand above the noise: some are needed to begin with.
+            if not self._grown_by(chosen, BEYOND_DOUBT if self._empty else LIKELY) or self._has_many_directions:
                 return
-            free = [self._ranks[mode] for mode in self._free]
-            if max(free) > UNEQUAL * min(free):
-                self._trim()
+            self._even_out()
 
     def _has_room_for(self, more: Mapping[int, int]) -> bool:
         """Return whether the entries and the memory allow this many more directions."""
@@ -248,15 +239,20 @@ class GrowSearch:
 
     def _append_terms(self) -> bool:
         """Append single terms while held-out entries gain; return whether they did."""
+        # What is no short sum of outer products has hardly a weak one that only mixtures show.
+        is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
+        may_be_thorough = is_sum and self._growths[0].has_mixtures
         grown = False
-        while True:
-            steps = zip(self._growths, self._kept.models, strict=True)
-            terms = [growth.terms(model)[:TERMS_TRIED] for growth, model in steps]
-            # The best of each split go together; there may be fewer in one than in another.
-            if not any(self._grown_by_terms(each) for each in zip(*terms, strict=False)):
-                break
+        while self._grown_by_a_term() or (may_be_thorough and self._grown_by_a_term(thoroughly=True)):
             grown = True
         return grown
+
+    def _grown_by_a_term(self, *, thoroughly: bool = False) -> bool:
+        """Append the first of the best terms by which held-out entries gain; return whether there is one."""
+        steps = zip(self._growths, self._kept.models, strict=True)
+        terms = [growth.terms(model, thoroughly=thoroughly)[:TERMS_TRIED] for growth, model in steps]
+        # The best of each split go together; there may be fewer in one than in another.
+        return any(self._grown_by_terms(each) for each in zip(*terms, strict=False))
 
     def _grown_by_terms(self, terms: Sequence[CPModel]) -> bool:
         """Append a term on each split, and keep that if held-out entries gain; return whether they did."""
@@ -266,6 +262,16 @@ class GrowSearch:
             return self._kept_if_worth_it(self._tried(models, TERM_SWEEPS, CP_TOLERANCE), BEYOND_DOUBT)
         directions = [growth.directions_of(term) for growth, term in zip(self._growths, terms, strict=True)]
         return self._has_room_for(dict.fromkeys(self._free, 1)) and self._grown_by(directions, BEYOND_DOUBT)
+
+    def _even_out(self) -> None:
+        """Drop the weakest direction of the modes whose rank is far above the least, while that is not missed."""
+        before = None
+        while self._kept is not before:
+            before = self._kept
+            least = min(self._ranks[mode] for mode in self._free)
+            for mode in self._free:
+                if self._ranks[mode] > UNEQUAL * least:
+                    self._trim_mode(mode)
 
     def _trim(self) -> None:
         """Drop the weakest direction of each mode in turn while held-out entries do not miss it."""
@@ -351,13 +357,3 @@ class GrowSearch:
         """Whether residuals are large enough to show what is left in them."""
         unknowns = sum(array.size for array in self._kept.models[0].to_arrays().values())
         return unknowns <= FEW_UNKNOWNS * len(self._growths[0].observations)
-
-
-def slope_of(difference: Floats, left: Floats) -> Slope:
-    """Return the slope of residuals on a difference, with a standard error that allows for unequal variances."""
-    square, product = float(difference @ difference), float(difference @ left)
-    if square == 0:
-        return Slope(0.0, 0.0)
-    slope = product / square
-    spread = math.sqrt(float(np.sum((difference * (left - slope * difference)) ** 2)))
-    return Slope(slope, product / max(spread, float(np.finfo(float).tiny)))
