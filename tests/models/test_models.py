@@ -644,7 +644,12 @@ class TestRing:
 
     def test_cores_that_do_not_fit_are_refused(self):
         good = [np.ones((2, size, 2)) for size in SHAPE]
-        for cores in (good[:2], [*good[:2], np.ones((2, 7, 2))], [*good[:2], np.ones((3, 6, 2))], [np.ones((2, 2))] * 3):
+        for cores in (
+            good[:2],
+            [*good[:2], np.ones((2, 7, 2))],
+            [*good[:2], np.ones((3, 6, 2))],
+            [np.ones((2, 2))] * 3,
+        ):
             refuses(ValueError, ["TensorRing", str(SHAPE), "core"], lambda cores=cores: TensorRing(SHAPE, cores))
         refuses(ValueError, ["train", "must be 1", "are 2", "TensorRing"], lambda: TensorTrain(SHAPE, good))
 

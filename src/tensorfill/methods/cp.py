@@ -7,7 +7,8 @@ gradient of row i of A_d is
 
     ridge * row i  +  sum over the entries p with i_d = i of g_p * (product of the rows i_e of all other factors A_e),
 
-so a step costs about M * R multiplications an entry, and nothing of the size of the tensor is made.
+so a step costs about M * R multiplications an entry, and nothing of the size of the tensor is made. With graphs, f has
+the roughness of X too, which small matrices such as A_d^T A_d give (`tensorfill.algebra.factored_roughness`).
 
 At the best factors with the same X, the lengths of a_r, b_r, c_r .. are equal. So the ridge charges each term with its
 length to the power 2 / M: terms that the data does not need vanish, and terms that grow while they cancel each other
@@ -30,6 +31,7 @@ from .._support.checks import is_auto, real_number, whole_number
 from .._support.clock import Clock
 from .._support.types import Floats
 from ..algebra.entry_products import EntryChunk, contracted, entry_chunks, products_of_others
+from ..algebra.factored_roughness import roughness_of_cp
 from ..losses import Loss
 from ..models import CPModel, Model
 from ..observations import Observations
@@ -59,6 +61,10 @@ LEAST_CURVATURE = 0.1
 class CP(Method):
     """CP, also called PARAFAC, by gradient steps (L-BFGS) over the observed entries, for any smooth loss.
 
+    This is CP-WOPT (Acar, Dunlavy, Kolda and Morup, "Scalable tensor factorizations for incomplete data", 2011), also
+    known by the name ``"cp_wopt"``, with the losses of generalised CP (Hong, Kolda and Duersch 2020). It departs from
+    both in the ridge, in its start, and in the Laplacians on factors.
+
     Parameters
     ----------
     rank
@@ -80,6 +86,7 @@ class CP(Method):
     """
 
     name: ClassVar[str] = "cp"
+    takes_roughness: ClassVar[bool] = True
 
     rank: int | str = "auto"
     ridge: float | str = "auto"
@@ -190,7 +197,7 @@ class CPObjective:
     Parameters
     ----------
     problem
-        The observations and the loss.
+        The observations, the loss and the roughness of graphs.
     chunks
         The observed entries.
     rank
@@ -223,6 +230,11 @@ class CPObjective:
             for mode, part in enumerate(gradients):
                 chunk.add_up(mode, derivatives, others[mode], part)
             value += float(self._problem.losses(seen, chunk.where).sum())
+        if self._problem.roughness is not None:
+            rough, to_factors = roughness_of_cp(self._problem.roughness, factors)
+            value += rough
+            for part, more in zip(gradients, to_factors, strict=True):
+                part += more
         return value, gradient
 
     def curvature(self, point: Floats) -> Floats:

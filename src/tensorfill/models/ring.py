@@ -102,7 +102,8 @@ class TensorRing(Model):
     def _margin(self, mode: int) -> Floats:
         sums = [core.sum(axis=1, dtype=np.float64) for core in self.cores]
         around = reduce(np.matmul, sums[mode + 1 :] + sums[:mode])
-        return np.einsum("aib,ba->i", self.cores[mode].astype(np.float64, copy=False), around)
+        margin: Floats = np.einsum("aib,ba->i", self.cores[mode].astype(np.float64, copy=False), around)
+        return margin
 
     def inner(self, other: Model) -> float:
         """Return the inner product with a ring or train of the same shape, by the product of transfer matrices.
