@@ -17,6 +17,7 @@ from tensorfill.losses import Huber, Logistic, Poisson, Square
 from tensorfill.methods.cp import CPObjective, leading_term, possible_ranks, ridge_unit, usable_curvature
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
+from tests.algebra.test_roughness import applied, make
 from tests.refusal import refuses
 from tests.strategies import generators, observed, shapes
 
@@ -272,3 +273,21 @@ def test_the_factors_alone_are_held():
     finally:
         tracemalloc.stop()
     assert peak < 2e7
+
+
+@given(drawn=objectives(), data=st.data(), rng=generators)
+def test_roughness_is_part_of_the_value_and_of_the_gradient(drawn, data, rng):
+    problem, _, factors, ridge = drawn
+    mode = data.draw(st.integers(0, len(factors) - 1))
+    roughness, matrices = make(problem.observations.shape, [mode], rng)
+    rough = problem.with_roughness(roughness)
+    chunks = entry_chunks(problem.observations.coords, problem.observations.shape, problem.observations.dtype)
+    rank = factors[0].shape[1]
+    plain, objective = (CPObjective(each, chunks, rank, ridge) for each in (problem, rough))
+    point, tensor = joined(factors), dense_of(factors)
+    more = 0.5 * np.vdot(tensor, applied(tensor, matrices))
+    assert objective(point)[0] - plain(point)[0] == pytest.approx(more, rel=1e-6, abs=1e-6)
+    direction = rng.standard_normal(len(point))
+    direction /= np.linalg.norm(direction)
+    slope = (objective(point + 1e-5 * direction)[0] - objective(point - 1e-5 * direction)[0]) / 2e-5
+    assert objective(point)[1] @ direction == pytest.approx(slope, rel=1e-4, abs=1e-4)

@@ -79,7 +79,7 @@ class Trlrf(Method):
     square_only: ClassVar[bool] = True
     descends: ClassVar[bool] = False
     whole_tensors: ClassVar[int] = 4
-    trial_iterations: ClassVar[int | None] = 100
+    trial_iterations: ClassVar[int | None] = 50
 
     rank: int | Sequence[int] | str = "auto"
     lam: float | str = "auto"
