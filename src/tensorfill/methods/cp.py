@@ -167,7 +167,7 @@ class CPSolver:
 
     def __init__(self, objective: CPObjective, factors: Sequence[Floats]) -> None:
         self._objective, self._rank = objective, factors[0].shape[1]
-        start = np.concatenate([factor.ravel() for factor in factors])
+        start = _joined(factors)
         curvature = objective.curvature(start)
         least = LEAST_CURVATURE * float(curvature.mean()) or 1.0
         self._units = 1 / np.sqrt(curvature + curvature.dtype.type(least))
@@ -271,14 +271,14 @@ def with_terms(
     seen = np.zeros_like(observations.values)
     if isinstance(start, CPModel):
         factors = [factor.astype(observations.dtype) for factor in start.balanced_factors()]
-        seen = start.predict(observations.coords).astype(observations.dtype)
-    curvature = usable_curvature(problem.loss)
+        seen = entries.values(_joined(factors), factors[0].shape[1])
     # The step that the loss asks for at each entry: the residual, for the square loss.
-    residuals = -problem.gradient(seen) / curvature
+    residuals = -problem.gradient(seen) / usable_curvature(problem.loss)
     for _ in range(factors[0].shape[1], rank):
         term = leading_term(entries, residuals, observations.shape, rng)
-        term.weights[0] *= _best_multiple(term.predict(observations.coords), residuals)
-        residuals = residuals - term.predict(observations.coords)
+        seen = entries.values(_joined(term.factors), 1)
+        term.weights[0] *= _best_multiple(seen, residuals)
+        residuals = residuals - term.weights[0] * seen
         pairs = zip(factors, term.balanced_factors(), strict=True)
         factors = [np.hstack([factor, column]) for factor, column in pairs]
     return factors
@@ -305,3 +305,8 @@ def _best_multiple(direction: Floats, values: Floats) -> float:
     """Return the number t with the least ``|t direction - values|``."""
     square = float(np.vdot(direction, direction))
     return float(np.vdot(direction, values)) / square if square > 0 else 0.0
+
+
+def _joined(factors: Sequence[Floats]) -> Floats:
+    """Return all factors in one vector."""
+    return np.concatenate([factor.ravel() for factor in factors])

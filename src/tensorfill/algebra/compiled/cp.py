@@ -163,9 +163,28 @@ def add_contracted(
     last: int,
     out: NDArray[Any],
 ) -> None:
-    """Add ``values[p]`` times the product of the rows in all other factors to the row of entry p in `mode`."""
-    w = np.empty(out.shape[1], dtype=flat.dtype)
+    """Add ``values[p]`` times the product of the rows in all other factors to the row of entry p in `mode`.
+
+    As in `add_gradients`, with products of rows before the mode and sums of rows after it.
+    """
+    lowest, terms = coords.shape[1] - 1, out.shape[1]
+    parts = np.ones((mode + 1, terms), dtype=flat.dtype)
+    sums = np.zeros((lowest + 1, terms), dtype=flat.dtype)
     for p in range(first, last):
-        product_of_others(coords, p, mode, flat, starts, w)
-        for k in range(len(w)):
-            out[coords[p, mode], k] += values[p] * w[k]
+        multiply_first(parts, coords, p, 0 if p == first else first_change(coords, p), flat, starts)
+        if mode == lowest:
+            for k in range(terms):
+                out[coords[p, mode], k] += values[p] * parts[mode, k]
+            continue
+        start = starts[lowest] + coords[p, lowest] * terms
+        for k in range(terms):
+            sums[lowest, k] += values[p] * flat[start + k]
+        done = 0 if p + 1 == last else first_change(coords, p + 1)
+        for level in range(lowest, max(done, mode), -1):
+            start = starts[level - 1] + coords[p, level - 1] * terms
+            for k in range(terms):
+                if level - 1 == mode:
+                    out[coords[p, mode], k] += parts[mode, k] * sums[level, k]
+                else:
+                    sums[level - 1, k] += flat[start + k] * sums[level, k]
+                sums[level, k] = 0
