@@ -33,7 +33,7 @@ from ..base import Axis, Method, Progress
 from ..problem import Problem
 from .growing import check_ranks, ranks_of
 
-RANKS = (2, 3, 4, 5, 6, 8, 10)
+RANKS = (2, 3, 4, 5, 6, 8, 10, 13)
 """The ranks to try."""
 
 FIRST_LAM = 1.0
@@ -237,7 +237,8 @@ def swept_cores(x: Floats, cores: Sequence[Floats], wanted: Sequence[Floats], la
         rows = unfold(rhs, 1)
         solution = fold(np.linalg.solve(gram, rows.T).T, 1, rhs.shape)
         found.append(np.ascontiguousarray(solution))
-        left = joined(left, found[-1])
+        if len(found) < len(cores):
+            left = joined(left, found[-1])
     return found
 
 
