@@ -218,13 +218,13 @@ def possible_ranks(shape: Sequence[int], rank: int | Sequence[int]) -> tuple[int
     return tuple(ranks)
 
 
-def growing_ranks(observations: Observations) -> tuple[int, ...]:
+def growing_ranks(observations: Observations, most_in_core: int = MOST_TO_CHOOSE) -> tuple[int, ...]:
     """Return the ranks to try, the same for every mode, while there are fewer unknowns than entries."""
     values: list[int] = []
     for rank in RANKS:
         ranks = possible_ranks(observations.shape, rank)
         unknowns = math.prod(ranks) + sum(size * each for size, each in zip(observations.shape, ranks, strict=True))
-        too_many = math.prod(ranks) > MOST_TO_CHOOSE or unknowns > len(observations)
+        too_many = math.prod(ranks) > most_in_core or unknowns > len(observations)
         if values and (too_many or ranks == possible_ranks(observations.shape, values[-1])):
             break
         values.append(rank)

@@ -43,6 +43,9 @@ from .growing import check_ranks, through_smaller_ranks
 BALANCING_SWEEPS = 5
 """How often the lengths of columns are balanced with those of the core at the start."""
 
+MOST_TO_CHOOSE = 2**12
+"""Numbers in the largest core that is tried if the rank is chosen."""
+
 LEAST_CURVATURE = 1e-3
 """The curvature of a coordinate counts as at least this share of the mean, because it changes on the way."""
 
@@ -98,7 +101,7 @@ class TuckerDescent(Method):
         """Return growing ranks, and then stronger and weaker ridges."""
         paths = []
         if is_auto(self.rank, "rank"):
-            paths.append(Axis("rank", growing_ranks(problem.observations)))
+            paths.append(Axis("rank", growing_ranks(problem.observations, MOST_TO_CHOOSE)))
         if is_auto(self.ridge, "ridge"):
             unit = ridge_unit(problem)
             # With a given rank nothing has been tried with the first ridge yet.
@@ -120,7 +123,7 @@ class TuckerDescent(Method):
             self,
             ranks,
             problem,
-            steps=growing_ranks(problem.observations),
+            steps=growing_ranks(problem.observations, MOST_TO_CHOOSE),
             max_iter=self.max_iter,
             rng=rng,
             callback=callback,
