@@ -152,8 +152,7 @@ class TmacTTSolver:
         self._values = problem.observations.values
         dtype = problem.observations.dtype
         full = np.zeros(blocks.shape, dtype) if start is None else np.array(blocks.divided(start), dtype)
-        self._answer = full
-        self._complete(full)
+        self._answer, self._z = full, self._completed(full)
         self._right = [np.zeros((columns, 0), dtype) for _, columns in blocks.sides]
         squares = [0.0] * len(blocks.sides)
         if start is not None:
@@ -165,10 +164,11 @@ class TmacTTSolver:
         falls = 0.5 * sum(weight * (whole - square) for weight, square in zip(self._weights, squares, strict=True))
         self._progress = Progress(self._error(full), falls, tuple(block.shape[1] for block in self._right))
 
-    def _complete(self, full: Floats) -> None:
-        """Set Z to the answer, with the data at the observed entries."""
-        self._z = full.copy()
-        self._z.reshape(-1)[self._positions] = self._values
+    def _completed(self, full: Floats) -> Floats:
+        """Return Z: the answer, with the data at the observed entries."""
+        z = full.copy()
+        z.reshape(-1)[self._positions] = self._values
+        return z
 
     def _matrices(self) -> list[Floats]:
         """Return the unfoldings of Z, all of them views."""
@@ -197,9 +197,9 @@ class TmacTTSolver:
             squares += weight * float(np.vdot(s, s))
         error = self._error(full)
         falls = error + 0.5 * (squares - float(np.vdot(full, full)))
-        self._complete(full)
-        self._answer, self._right = full, blocks
-        self._progress = Progress(error, falls, tuple(block.shape[1] for block in blocks))
+        now = Progress(error, falls, tuple(block.shape[1] for block in blocks))
+        # All at once, so that an interruption leaves the state before or the state after.
+        self._answer, self._z, self._right, self._progress = full, self._completed(full), blocks, now
 
 
 @dataclass(frozen=True)

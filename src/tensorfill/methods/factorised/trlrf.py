@@ -157,11 +157,9 @@ class TrlrfSolver:
         values = observations.values.astype(np.float64)
         self._scale = math.sqrt(float(np.mean(values * values))) or 1.0
         self._values = values / self._scale
-        self._cores = self._starting_cores(ranks, start, rng)
-        self._copies = [[core.copy() for _ in range(3)] for core in self._cores]
-        self._multipliers = [[np.zeros_like(core) for _ in range(3)] for core in self._cores]
-        self._mu = FIRST_MU
-        self._stand(ring_of(self._cores))
+        cores = self._starting_cores(ranks, start, rng)
+        copies = [[core] * 3 for core in cores]
+        self._stand(cores, copies, [[np.zeros_like(core) for core in own] for own in copies], FIRST_MU)
 
     def _starting_cores(
         self, ranks: Sequence[int], start: Sequence[Floats] | None, rng: np.random.Generator
@@ -181,15 +179,20 @@ class TrlrfSolver:
             cores.append(grown)
         return cores
 
-    def _stand(self, ring: Floats) -> None:
-        """Set X from the ring, and find the objective."""
-        seen = ring.reshape(-1)[self._positions]
-        left = seen - self._values
-        norms = sum(nuclear_norm(unfold(core, i)) for core in self._cores for i in range(3))
-        self._x = ring
-        self._x.reshape(-1)[self._positions] = self._values
-        ranks = tuple(len(core) for core in self._cores)
-        self._progress = Progress(norms + 0.5 * self._lam * float(left @ left), float("nan"), ranks)
+    def _stand(
+        self, cores: list[Floats], copies: list[list[Floats]], multipliers: list[list[Floats]], mu: float
+    ) -> None:
+        """Take cores, their copies and multipliers as the current ones, with the X and the objective they lead to."""
+        x = ring_of(cores)
+        left = x.reshape(-1)[self._positions] - self._values
+        norms = sum(nuclear_norm(unfold(core, i)) for core in cores for i in range(3))
+        x.reshape(-1)[self._positions] = self._values
+        ranks = tuple(len(core) for core in cores)
+        now = Progress(norms + 0.5 * self._lam * float(left @ left), float("nan"), ranks)
+        # All at once, so that an interruption leaves the state before or the state after.
+        self._cores, self._copies, self._multipliers, self._mu, self._x, self._progress = (
+            cores, copies, multipliers, mu, x, now,
+        )  # fmt: skip
 
     def progress(self) -> Progress:
         """Return the current state."""
@@ -209,9 +212,7 @@ class TrlrfSolver:
             shrunk = [shrunken(core - y / self._mu, i, 1 / self._mu) for i, y in enumerate(own)]
             copies.append(shrunk)
             multipliers.append([y + self._mu * (m - core) for y, m in zip(own, shrunk, strict=True)])
-        self._cores, self._copies, self._multipliers = cores, copies, multipliers
-        self._mu = min(GROWTH * self._mu, MOST_MU)
-        self._stand(ring_of(self._cores))
+        self._stand(cores, copies, multipliers, min(GROWTH * self._mu, MOST_MU))
 
     def _wanted(self) -> list[Floats]:
         """Return ``sum_i (mu M_di + Y_di)`` for every core."""
