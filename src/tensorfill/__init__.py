@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .fit import Fit, load
     from .methods.base import Method, Status
     from .methods.cp import CP
+    from .methods.factorised import Tmac, TmacTT, Trlrf, TuckerDescent
     from .methods.grow import Grow
     from .methods.nort import Nort, SmoothedNort
     from .methods.problem import Problem
@@ -45,7 +46,11 @@ _HOMES = {
     "SmoothedNort": "methods.nort",
     "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
+    "Tmac": "methods.factorised",
+    "TmacTT": "methods.factorised",
+    "Trlrf": "methods.factorised",
     "TuckerAls": "methods.tucker_als",
+    "TuckerDescent": "methods.factorised",
     "compare": "comparison",
     "complete": "completion",
     "load": "fit",
@@ -80,7 +85,11 @@ __all__ = [
     "SmoothedNort",
     "SoftImpute",
     "Status",
+    "Tmac",
+    "TmacTT",
+    "Trlrf",
     "TuckerAls",
+    "TuckerDescent",
     "__version__",
     "compare",
     "complete",

@@ -1,4 +1,4 @@
-"""Products of rows of factors at some entries, against dense NumPy."""
+"""Sums of outer products at some entries, and sums over these entries, against dense NumPy; with several threads."""
 
 from __future__ import annotations
 
@@ -7,54 +7,67 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfill.algebra import entry_products
-from tensorfill.algebra.entry_products import contracted, entry_chunks, products_of_others
+from tensorfill.algebra import entry_products, tucker_entries
+from tensorfill.algebra.entry_products import TermEntries
 from tests.strategies import generators, observed, scatter, shapes
 
 LETTERS = "abcdef"
 
 
-@pytest.fixture(params=[2**12, 3], ids=["one chunk", "many chunks"], autouse=True)
-def chunk(request, monkeypatch):
-    monkeypatch.setattr(entry_products, "CHUNK", request.param)
+@pytest.fixture(params=[1, 3], ids=["one thread", "three threads"], autouse=True)
+def threads(request, monkeypatch):
+    monkeypatch.setattr(tucker_entries, "thread_count", lambda: request.param)
+    monkeypatch.setattr(entry_products, "LEAST_SHARE", 4)
 
 
-@given(data=st.data(), rng=generators)
-def test_the_product_with_all_vectors_but_one(data, rng):
-    shape = data.draw(shapes(max_order=5, max_entries=300))
-    coords = data.draw(observed(shape))
-    rank, mode = data.draw(st.integers(0, 3)), data.draw(st.integers(0, len(shape) - 1))
-    weights = rng.standard_normal(len(coords))
-    factors = [rng.standard_normal((size, rank)) for size in shape]
-    chunks = entry_chunks(coords, shape, weights.dtype)
+@st.composite
+def problems(draw):
+    """Draw entries in C order or in any order, numbers at them, and factors."""
+    shape = draw(shapes(max_order=5, max_entries=300))
+    coords, rng = draw(observed(shape)), draw(generators)
+    if draw(st.booleans()):
+        coords = rng.permutation(coords)
+    rank = draw(st.integers(0, 3))
+    return shape, coords, rng.standard_normal(len(coords)), [rng.standard_normal((size, rank)) for size in shape]
+
+
+def joined(factors):
+    return np.concatenate([factor.ravel() for factor in factors])
+
+
+def products(coords, values, shape, factors, mode):
+    """Return the product of the sparse tensor with all factors but one, column by column."""
     letters = LETTERS[: len(shape)]
     others = [
         (letter, factor) for place, (letter, factor) in enumerate(zip(letters, factors, strict=True)) if place != mode
     ]
     formula = ",".join([letters, *(f"{letter}r" for letter, _ in others)]) + f"->{letters[mode]}r"
-    expected = np.einsum(formula, scatter(coords, weights, shape), *(factor for _, factor in others))
-    np.testing.assert_allclose(contracted(chunks, weights, factors, mode), expected, atol=1e-10)
+    return np.einsum(formula, scatter(coords, values, shape), *(factor for _, factor in others))
 
 
-@given(data=st.data())
-def test_every_entry_is_in_one_chunk(data):
-    shape = data.draw(shapes(max_order=4, max_entries=300))
-    coords = data.draw(observed(shape))
-    chunks = entry_chunks(coords, shape, np.dtype(np.float64))
-    places = np.concatenate([np.arange(len(coords))[chunk.where] for chunk in chunks])
-    np.testing.assert_array_equal(places, np.arange(len(coords)))
+@given(problem=problems())
+def test_values_are_sums_of_products_of_rows(problem):
+    shape, coords, _, factors = problem
+    expected = np.prod([factor[coords[:, mode]] for mode, factor in enumerate(factors)], axis=0).sum(axis=1)
+    found = TermEntries(coords, shape).values(joined(factors), factors[0].shape[1])
+    np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
-@given(count=st.integers(2, 6), rng=generators)
-def test_products_of_others(count, rng):
-    arrays = list(rng.standard_normal((count, 4, 2)))
-    for place, product in enumerate(products_of_others(arrays)):
-        expected = np.prod([array for other, array in enumerate(arrays) if other != place], axis=0)
-        np.testing.assert_allclose(product, expected)
+@given(problem=problems())
+def test_the_gradient_is_the_product_with_all_factors_but_one(problem):
+    shape, coords, values, factors = problem
+    entries = TermEntries(coords, shape)
+    expected = [products(coords, values, shape, factors, mode) for mode in range(len(shape))]
+    found = entries.gradient(values, joined(factors), factors[0].shape[1])
+    np.testing.assert_allclose(found, joined(expected), atol=1e-10)
+    for mode, product in enumerate(expected):
+        np.testing.assert_allclose(entries.contracted(values, factors, mode), product, atol=1e-10)
 
 
 def test_float32_stays_float32():
     shape, coords = (3, 4), np.array([[0, 1], [2, 3]])
     factors = [np.ones((size, 2), np.float32) for size in shape]
-    product = contracted(entry_chunks(coords, shape, np.dtype(np.float32)), np.ones(2, np.float32), factors, 0)
-    assert product.dtype == np.float32
+    entries, ones = TermEntries(coords, shape), np.ones(2, np.float32)
+    assert entries.values(joined(factors), 2).dtype == np.float32
+    assert entries.gradient(ones, joined(factors), 2).dtype == np.float32
+    assert entries.contracted(ones, factors, 0).dtype == np.float32

@@ -219,6 +219,7 @@ class TestUnfoldings:
                 assert left.shape == (matrix.shape[1], block)
                 assert right.shape == (matrix.shape[0], block)
                 close(left, matrix.T @ a)
+                close(operator.left(a), matrix.T @ a)
                 close(right, matrix @ b)
                 close(np.vdot(left, b), np.vdot(a, right), 1e-8)
 

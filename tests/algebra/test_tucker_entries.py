@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorfill.algebra import tucker_entries
-from tensorfill.algebra.tucker_entries import FactorRows, sums_over_blocks, thread_shares, values_at
+from tensorfill.algebra.tucker_entries import FactorRows, gradients, sums_over_blocks, thread_shares, values_at
 from tests.strategies import generators
 
 
@@ -76,3 +76,23 @@ def test_the_shares_of_the_threads_are_all_entries_once(first, count, most):
     assert (shares[0], shares[-1]) == (first, first + count)
     assert (np.diff(shares) >= 0).all()
     assert len(shares) - 1 == max(1, min(tucker_entries.thread_count(), most))
+
+
+@given(problem=problems())
+def test_gradients_are_those_of_the_formula(problem):
+    rng, coords, _, factors, (_, size) = problem
+    core, slopes = rng.standard_normal(size), rng.standard_normal(len(coords))
+    rows = FactorRows(factors)
+    to_core, to_rows = gradients(coords, slopes, core, rows)
+    np.testing.assert_allclose(to_core, slopes @ features(coords, factors), atol=1e-10)
+    expected = []
+    for mode, factor in enumerate(factors):
+        total = np.zeros_like(factor)
+        for k in range(factor.shape[1]):
+            # X is linear in a row: with the unit vector k in its place, X is what its number k is multiplied with.
+            units = [
+                np.eye(factor.shape[1])[np.full(len(factor), k)] if m == mode else f for m, f in enumerate(factors)
+            ]
+            np.add.at(total[:, k], coords[:, mode], slopes * (features(coords, units) @ core))
+        expected.append(total.ravel())
+    np.testing.assert_allclose(to_rows, np.concatenate(expected), atol=1e-10)

@@ -26,8 +26,16 @@ GIVEN = {
     "cp": {"rank": 2, "ridge": 1e-3},
     "softimpute": {"lam": 0.5},
     "tucker_als": {"rank": 2},
+    "tucker": {"rank": 2, "ridge": 1e-3},
+    "tmac": {"rank": 2},
+    "tmac_tt": {"rank": 2},
+    "trlrf": {"rank": 2, "lam": 1.0},
 }
 """Settings that leave nothing open; a new method adds its own."""
+
+UNFOLDED = {"nort": {"max_rank": 1}, "softimpute": {"max_rank": 1}, "tmac": {"rank": 1}}
+"""Methods whose components have a number for each pair of indices of the other modes, with settings for rank one: only
+a smaller tensor leaves room for them below the size of all entries. Factors have a number for each index."""
 
 ALONE = {"smooth": None, "centre": False}
 """Options that leave out the stages around a method, which have tests of their own."""
@@ -324,13 +332,10 @@ def test_what_it_says_of_itself_is_checked_before_any_work(name):
 @pytest.mark.parametrize("name", sorted(name for name, kind in METHODS.items() if not kind.whole_tensors))
 def test_nothing_of_the_size_of_the_tensor_is_allocated(name):
     rng = np.random.default_rng(0)
-    # The components of NORT and SoftImpute have a number for each pair of indices of the other modes, so that only a
-    # smaller tensor leaves room below the size of all entries; factors have a number for each index.
-    pairs = name in ("nort", "softimpute")
-    shape, most = ((300, 200, 100), 0.7 * 8 * 300 * 200 * 100) if pairs else ((3000, 2000, 1000), 50e6)
+    shape, most = ((300, 200, 100), 0.7 * 8 * 300 * 200 * 100) if name in UNFOLDED else ((3000, 2000, 1000), 50e6)
     coords = np.stack([rng.integers(size, size=3000) for size in shape], axis=1)
     data = Observations(coords, rng.standard_normal(3000), shape, duplicates="last")
-    method = make_method(name, {**GIVEN[name], "max_iter": 2} | ({"max_rank": 1} if pairs else {}))
+    method = make_method(name, {**GIVEN[name], "max_iter": 2} | UNFOLDED.get(name, {}))
     tracemalloc.start()
     try:
         method.solve(Problem(data, Square()), rng=0)

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorfill import CP, Observations, Problem, complete
-from tensorfill.algebra.entry_products import entry_chunks
+from tensorfill.algebra.entry_products import TermEntries
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Huber, Logistic, Poisson, Square
 from tensorfill.methods.cp import CPObjective, leading_term, possible_ranks, ridge_unit, usable_curvature
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
+from tests.algebra.test_roughness import applied, make
 from tests.refusal import refuses
 from tests.strategies import generators, observed, shapes
 
@@ -41,9 +42,9 @@ def objectives(draw, loss=None):
     values = {"logistic": np.sign, "poisson": lambda x: np.round(np.abs(x))}.get(kind, np.asarray)
     problem = Problem(Observations(coords, values(rng.standard_normal(len(coords))), shape), LOSSES[kind])
     rank, ridge = draw(st.integers(1, 3)), draw(st.sampled_from([0.0, 0.7]))
-    chunks = entry_chunks(problem.observations.coords, shape, problem.observations.dtype)
+    entries = TermEntries(problem.observations.coords, shape)
     factors = [rng.standard_normal((size, rank)) for size in shape]
-    return problem, CPObjective(problem, chunks, rank, ridge), factors, ridge
+    return problem, CPObjective(problem, entries, rank, ridge), factors, ridge
 
 
 def joined(factors):
@@ -161,7 +162,7 @@ def test_the_leading_term_of_an_outer_product_is_itself(shape, rng):
     vectors = [rng.standard_normal((size, 1)) + 0.1 for size in shape]
     dense = dense_of(vectors)
     coords = np.indices(shape).reshape(len(shape), -1).T
-    term = leading_term(entry_chunks(coords, shape, dense.dtype), dense.ravel(), shape, rng)
+    term = leading_term(TermEntries(coords, shape), dense.ravel(), shape, rng)
     cosine = float(np.vdot(term.to_dense(), dense)) / np.linalg.norm(dense) / term.norm()
     assert abs(cosine) == pytest.approx(1)
 
@@ -272,3 +273,21 @@ def test_the_factors_alone_are_held():
     finally:
         tracemalloc.stop()
     assert peak < 2e7
+
+
+@given(drawn=objectives(), data=st.data(), rng=generators)
+def test_roughness_is_part_of_the_value_and_of_the_gradient(drawn, data, rng):
+    problem, _, factors, ridge = drawn
+    mode = data.draw(st.integers(0, len(factors) - 1))
+    roughness, matrices = make(problem.observations.shape, [mode], rng)
+    rough = problem.with_roughness(roughness)
+    entries = TermEntries(problem.observations.coords, problem.observations.shape)
+    rank = factors[0].shape[1]
+    plain, objective = (CPObjective(each, entries, rank, ridge) for each in (problem, rough))
+    point, tensor = joined(factors), dense_of(factors)
+    more = 0.5 * np.vdot(tensor, applied(tensor, matrices))
+    assert objective(point)[0] - plain(point)[0] == pytest.approx(more, rel=1e-6, abs=1e-6)
+    direction = rng.standard_normal(len(point))
+    direction /= np.linalg.norm(direction)
+    slope = (objective(point + 1e-5 * direction)[0] - objective(point - 1e-5 * direction)[0]) / 2e-5
+    assert objective(point)[1] @ direction == pytest.approx(slope, rel=1e-4, abs=1e-4)

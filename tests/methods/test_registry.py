@@ -80,3 +80,10 @@ def test_a_method_object_brings_all_its_settings(given):
 
 def test_what_is_no_method_is_refused():
     refuses(TypeError, ["method", "'nort'", "3 (int)"], lambda: make_method(3))
+
+
+def test_cp_is_known_by_another_name():
+    assert make_method("cp_wopt", {"rank": 3}) == CP(rank=3)
+    assert "cp_wopt" not in METHODS
+    fit = complete(TABLE, method="cp_wopt", rank=1, ridge=0.1, rng=0)
+    assert fit.method.name == "cp"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
-from tensorfill.models import MODELS, Centred, CPModel, Dense, FoldedLowRank, Tucker
+from tensorfill.models import MODELS, Centred, CPModel, Dense, FoldedLowRank, TensorRing, TensorTrain, Tucker
 from tensorfill.models.additive import Additive
 from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
@@ -79,6 +79,34 @@ def cp_float32(shape, rng):
     return cp(shape, rng, 2, np.float32)
 
 
+def ring(shape, rng, ranks=None, dtype=np.float64):
+    """Return a tensor ring, with the dense tensor that its formula gives."""
+    ranks = [1 + (mode + 1) % 3 for mode in range(len(shape))] if ranks is None else ranks
+    sizes = zip(ranks, shape, [*ranks[1:], ranks[0]], strict=True)
+    cores = [rng.standard_normal(size).astype(dtype) for size in sizes]
+    dense = np.zeros(shape)
+    for place in np.ndindex(*shape):
+        matrices = [core[:, i, :].astype(np.float64) for core, i in zip(cores, place, strict=True)]
+        dense[place] = np.trace(functools.reduce(np.matmul, matrices))
+    return (TensorTrain if ranks[0] == 1 else TensorRing)(shape, cores), dense
+
+
+def ring_zero(shape, rng):
+    return ring(shape, rng, [2, 0] + [3] * (len(shape) - 2))
+
+
+def ring_float32(shape, rng):
+    return ring(shape, rng, [2] * len(shape), np.float32)
+
+
+def train(shape, rng):
+    return ring(shape, rng, [1, *(1 + (mode + 1) % 3 for mode in range(1, len(shape)))])
+
+
+def train_float32(shape, rng):
+    return ring(shape, rng, [1] + [2] * (len(shape) - 1), np.float32)
+
+
 def centred(inner, rng):
     """Return a model and its dense tensor with an offset added to both."""
     model, dense = inner
@@ -106,6 +134,10 @@ def centred_cp(shape, rng):
     return centred(cp(shape, rng), rng)
 
 
+def centred_ring(shape, rng):
+    return centred(ring(shape, rng), rng)
+
+
 def dense_array(shape, rng, dtype=np.float64):
     array = rng.standard_normal(shape).astype(dtype)
     return Dense(array, [2] * len(shape)), array.astype(np.float64)
@@ -127,11 +159,17 @@ FACTORIES = [
     cp,
     cp_zero,
     cp_float32,
+    ring,
+    ring_zero,
+    ring_float32,
+    train,
+    train_float32,
     centred_folded,
     centred_folded_zero,
     centred_folded_float32,
     centred_tucker,
     centred_cp,
+    centred_ring,
     dense_array,
     dense_float32,
 ]
@@ -461,6 +499,14 @@ class TestModelContract:
         close(again.to_dense(), dense, model)
 
 
+class TestTucker:
+    def test_the_sum_of_two_has_the_factors_of_both(self):
+        rng = np.random.default_rng(0)
+        (first, x), (second, y) = tucker(SHAPE, rng, [2, 1, 3]), tucker(SHAPE, rng, [1, 2, 1])
+        assert first.plus(second).ranks == (3, 3, 4)
+        close(first.plus(second).to_dense(), x + y, first)
+
+
 class TestFoldedLowRank:
     def huge(self):
         """Return a model of 24 GB if it were dense, and the three vectors of which it is the product."""
@@ -558,6 +604,54 @@ class TestCP:
         finally:
             tracemalloc.stop()
         assert peak < 1.5 * 8 * math.prod(shape)
+
+
+class TestRing:
+    def huge(self):
+        """Return a train of 24 GB if it were dense, with the three vectors of which it is the product."""
+        rng = np.random.default_rng(0)
+        vectors = [rng.standard_normal(size) for size in (2000, 3000, 500)]
+        return TensorTrain((2000, 3000, 500), [vector.reshape(1, -1, 1) for vector in vectors]), vectors
+
+    def test_a_huge_tensor_is_predicted_sliced_and_measured_without_being_made_dense(self):
+        model, (a, b, c) = self.huge()
+        coords = np.random.default_rng(1).integers(0, model.shape, size=(100_000, 3))
+        tracemalloc.start()
+        try:
+            values, fibre, norm = model.predict(coords), model[1999, :, -1], model.norm()
+            margin = model.margin(1)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        i, j, k = coords.T
+        np.testing.assert_allclose(values, a[i] * b[j] * c[k], rtol=1e-12)
+        np.testing.assert_allclose(fibre, a[1999] * b * c[-1], rtol=1e-12)
+        np.testing.assert_allclose(margin, a.sum() * b * c.sum(), rtol=1e-9)
+        assert math.isclose(norm, math.prod(np.linalg.norm(each) for each in (a, b, c)))
+        assert peak < 32e6
+
+    def test_ranks_link_neighbours(self):
+        rng = np.random.default_rng(0)
+        assert ring(SHAPE, rng, [2, 3, 4])[0].ranks == (2, 3, 4)
+        model = train(SHAPE, rng)[0]
+        assert model.ranks == (3, 1)
+        assert repr(model) == "TensorTrain(shape=(4, 5, 6), ranks=(3, 1))"
+
+    def test_the_inner_product_of_a_ring_with_a_train(self):
+        rng = np.random.default_rng(0)
+        (first, x), (second, y) = ring(SHAPE, rng, [2, 3, 4]), train(SHAPE, rng)
+        assert math.isclose(first.inner(second), np.vdot(x, y), rel_tol=1e-9)
+
+    def test_cores_that_do_not_fit_are_refused(self):
+        good = [np.ones((2, size, 2)) for size in SHAPE]
+        for cores in (
+            good[:2],
+            [*good[:2], np.ones((2, 7, 2))],
+            [*good[:2], np.ones((3, 6, 2))],
+            [np.ones((2, 2))] * 3,
+        ):
+            refuses(ValueError, ["TensorRing", str(SHAPE), "core"], lambda cores=cores: TensorRing(SHAPE, cores))
+        refuses(ValueError, ["train", "must be 1", "are 2", "TensorRing"], lambda: TensorTrain(SHAPE, good))
 
 
 class TestCentred:

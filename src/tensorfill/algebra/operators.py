@@ -75,6 +75,10 @@ class SparsePlusLowRank:
         found = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)[1]
         return np.ascontiguousarray(found[:, ::-1], dtype=self.values.dtype)
 
+    def left(self, a: Floats) -> Floats:
+        """Return the transposed matrix times `a`; the next call overwrites it."""
+        return self.round_trip(a).block
+
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
         return self._walk(np.ascontiguousarray(b, dtype=self.values.dtype)).product
@@ -156,11 +160,16 @@ class DenseUnfolding:
 
     def round_trip(self, a: Floats) -> RoundTrip:
         """Return B = M^T `a` of this matrix M, B^T B and M B."""
-        if self._batched:
-            block = (self._grouped.transpose(0, 2, 1) @ a).reshape(self.shape[1], a.shape[1])
-        else:
-            block = self.matrix.T @ a
+        block = self.left(a)
         return RoundTrip(block, block.T @ block, self.right(block))
+
+    def left(self, a: Floats) -> Floats:
+        """Return the transposed matrix times `a`."""
+        if not self._batched:
+            plain: Floats = self.matrix.T @ a
+            return plain
+        batch: Floats = self._grouped.transpose(0, 2, 1) @ a
+        return batch.reshape(self.shape[1], a.shape[1])
 
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""

@@ -39,6 +39,9 @@ class Unfolding(Protocol):
     def round_trip(self, a: Floats) -> RoundTrip:
         """Return B = M^T `a` of this matrix M, B^T B and M B; the next call may overwrite B."""
 
+    def left(self, a: Floats) -> Floats:
+        """Return the transposed matrix times `a`; the next call may overwrite it."""
+
     def right(self, b: Floats) -> Floats:
         """Return the matrix times `b`."""
 

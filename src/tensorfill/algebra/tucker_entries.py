@@ -84,6 +84,33 @@ def sums_over_blocks(
     return total
 
 
+def gradients(coords: Integers, slopes: Floats, core: Floats, rows: FactorRows) -> tuple[Floats, Floats]:
+    """Return the gradients of ``sum_p slopes[p] * X_p`` for the core, and for all factors as one flat array.
+
+    Parameters
+    ----------
+    coords
+        The coordinates of the entries in all modes; in C order they cost least.
+    slopes
+        A number for each entry.
+    core
+        The whole core as one row, in float64.
+    rows
+        The factors.
+    """
+    from .compiled import tucker
+
+    shares = thread_shares(0, len(coords), most=min(len(coords) // LEAST_SHARE, len(coords) // core.size))
+    to_core, to_rows = (np.zeros((len(shares) - 1, numbers.size)) for numbers in (core, rows.flat))
+    given = coords, slopes, core, *rows.arrays
+    tasks = [
+        partial(tucker.add_gradients, *given, *share, *out)
+        for share, *out in zip(itertools.pairwise(shares), to_core, to_rows, strict=True)
+    ]
+    side_by_side(tasks)
+    return to_core.sum(axis=0), to_rows.sum(axis=0)
+
+
 def thread_shares(first: int, last: int, *, most: int) -> Integers:
     """Return where the entries from `first` to `last` are cut for the threads, into `most` shares at most."""
     return np.linspace(first, last, max(1, min(thread_count(), most)) + 1).astype(np.int64)

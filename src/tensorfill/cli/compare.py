@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._support.checks import choice
 from .._support.words import percent, sizes
 from .command import Command
 from .fitting import METHODS, add_choosing, add_stages, choosing, names, stages
@@ -68,7 +67,7 @@ def _methods(given: argparse.Namespace) -> str | list[str]:
 
     if given.methods in (["auto"], ["all"]):
         return str(given.methods[0])
-    return list(dict.fromkeys(choice(name, "--methods", registry.METHODS) for name in given.methods))
+    return list(dict.fromkeys(registry.method_named(name, "--methods").name for name in given.methods))
 
 
 def _record(given: argparse.Namespace, data: Labelled, compared: Comparison) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from .._support.checks import choice, listed, real_number, whole_number
+from .._support.checks import listed, real_number, whole_number
 
 if TYPE_CHECKING:
     from ..choosing.splits import Choice
 
 # The registries take several times as long to import as everything that help needs. A test compares them with these.
-METHODS = ("nort", "grow", "cp", "softimpute", "tucker_als")
+METHODS = ("nort", "grow", "cp", "softimpute", "tucker_als", "tucker", "tmac", "tmac_tt", "trlrf")
 LOSSES = ("square", "huber", "logistic", "poisson", "l1", "capped_l1", "lsp", "mcp", "scad")
 PENALTIES = ("lsp", "nuclear", "capped_l1", "tnn", "scad", "mcp")
 
@@ -70,10 +70,10 @@ def method_and_settings(given: argparse.Namespace) -> dict[str, Any]:
     """
     settings = _given_settings(given)
     chosen: list[str] = given.method
-    from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
+    from ..methods.registry import AUTOMATIC, make_method, method_named, setting_names
 
     tried = AUTOMATIC if chosen == ["auto"] else chosen
-    known = {name: setting_names(METHODS[choice(name, "--method", METHODS)]) for name in tried}
+    known = {name: setting_names(method_named(name, "--method")) for name in tried}
     for setting in settings:
         if not any(setting in own for own in known.values()):
             every = dict.fromkeys(name for own in known.values() for name in own)

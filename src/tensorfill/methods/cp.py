@@ -7,7 +7,8 @@ gradient of row i of A_d is
 
     ridge * row i  +  sum over the entries p with i_d = i of g_p * (product of the rows i_e of all other factors A_e),
 
-so a step costs about M * R multiplications an entry, and nothing of the size of the tensor is made.
+so a step costs about M * R multiplications an entry, and nothing of the size of the tensor is made. With graphs, f has
+the roughness of X too, which small matrices such as A_d^T A_d give (`tensorfill.algebra.factored_roughness`).
 
 At the best factors with the same X, the lengths of a_r, b_r, c_r .. are equal. So the ridge charges each term with its
 length to the power 2 / M: terms that the data does not need vanish, and terms that grow while they cancel each other
@@ -29,7 +30,8 @@ import numpy as np
 from .._support.checks import is_auto, real_number, whole_number
 from .._support.clock import Clock
 from .._support.types import Floats
-from ..algebra.entry_products import EntryChunk, contracted, entry_chunks, products_of_others
+from ..algebra.entry_products import TermEntries
+from ..algebra.factored_roughness import roughness_of_cp
 from ..losses import Loss
 from ..models import CPModel, Model
 from ..observations import Observations
@@ -59,6 +61,10 @@ LEAST_CURVATURE = 0.1
 class CP(Method):
     """CP, also called PARAFAC, by gradient steps (L-BFGS) over the observed entries, for any smooth loss.
 
+    This is CP-WOPT (Acar, Dunlavy, Kolda and Morup, "Scalable tensor factorizations for incomplete data", 2011), also
+    known by the name ``"cp_wopt"``, with the losses of generalised CP (Hong, Kolda and Duersch 2020). It departs from
+    both in the ridge, in its start, and in the Laplacians on factors.
+
     Parameters
     ----------
     rank
@@ -80,6 +86,7 @@ class CP(Method):
     """
 
     name: ClassVar[str] = "cp"
+    takes_roughness: ClassVar[bool] = True
 
     rank: int | str = "auto"
     ridge: float | str = "auto"
@@ -139,9 +146,9 @@ class CP(Method):
                 f"but it is {start!r}."
             )
         observations = problem.observations
-        chunks = entry_chunks(observations.coords, observations.shape, observations.dtype)
-        factors = with_terms(problem, chunks, start, int(self.rank), rng)
-        return CPSolver(CPObjective(problem, chunks, factors[0].shape[1], float(self.ridge)), factors)
+        entries = TermEntries(observations.coords, observations.shape)
+        factors = with_terms(problem, entries, start, int(self.rank), rng)
+        return CPSolver(CPObjective(problem, entries, factors[0].shape[1], float(self.ridge)), factors)
 
 
 class CPSolver:
@@ -160,7 +167,7 @@ class CPSolver:
 
     def __init__(self, objective: CPObjective, factors: Sequence[Floats]) -> None:
         self._objective, self._rank = objective, factors[0].shape[1]
-        start = np.concatenate([factor.ravel() for factor in factors])
+        start = _joined(factors)
         curvature = objective.curvature(start)
         least = LEAST_CURVATURE * float(curvature.mean()) or 1.0
         self._units = 1 / np.sqrt(curvature + curvature.dtype.type(least))
@@ -190,8 +197,8 @@ class CPObjective:
     Parameters
     ----------
     problem
-        The observations and the loss.
-    chunks
+        The observations, the loss and the roughness of graphs.
+    entries
         The observed entries.
     rank
         The number of columns of every factor.
@@ -199,9 +206,9 @@ class CPObjective:
         The weight of the squared factors.
     """
 
-    def __init__(self, problem: Problem, chunks: Sequence[EntryChunk], rank: int, ridge: float) -> None:
+    def __init__(self, problem: Problem, entries: TermEntries, rank: int, ridge: float) -> None:
         self._problem = problem
-        self._chunks, self._rank, self._ridge = chunks, rank, ridge
+        self._entries, self._rank, self._ridge = entries, rank, ridge
         self._shape = problem.observations.shape
         self._ends = np.cumsum([size * rank for size in self._shape])[:-1]
 
@@ -212,31 +219,21 @@ class CPObjective:
 
     def __call__(self, point: Floats) -> tuple[float, Floats]:
         """Return the value and the gradient."""
-        value = 0.5 * self._ridge * float(np.vdot(point, point))
-        gradient = point.dtype.type(self._ridge) * point
-        factors, gradients = self.factors(point), self.factors(gradient)
-        for chunk in self._chunks:
-            rows = chunk.rows(factors)
-            others = products_of_others(rows)
-            seen = np.einsum("pr,pr->p", rows[0], others[0])
-            derivatives = self._problem.slopes(seen, chunk.where)
-            for mode, part in enumerate(gradients):
-                chunk.add_up(mode, derivatives, others[mode], part)
-            value += float(self._problem.losses(seen, chunk.where).sum())
+        seen = self._entries.values(point, self._rank)
+        value = self._problem.value(seen) + 0.5 * self._ridge * float(np.vdot(point, point))
+        gradient = self._entries.gradient(self._problem.gradient(seen), point, self._rank)
+        gradient += point.dtype.type(self._ridge) * point
+        if self._problem.roughness is not None:
+            rough, to_factors = roughness_of_cp(self._problem.roughness, self.factors(point))
+            value += rough
+            gradient += np.concatenate([part.ravel() for part in to_factors])
         return value, gradient
 
     def curvature(self, point: Floats) -> Floats:
         """Return about the second derivative of the objective in each coordinate: a bound for a convex loss."""
-        curvature = np.zeros_like(point)
-        factors, parts = self.factors(point), self.factors(curvature)
-        for chunk in self._chunks:
-            others = products_of_others([row * row for row in chunk.rows(factors)])
-            ones = np.ones_like(self._problem.observations.values[chunk.where])
-            for mode, part in enumerate(parts):
-                chunk.add_up(mode, ones, others[mode], part)
-        curvature *= usable_curvature(self._problem.loss)
-        curvature += self._ridge
-        return curvature
+        ones = np.ones(len(self._problem.observations), point.dtype)
+        squares = self._entries.gradient(ones, point * point, self._rank)
+        return squares * point.dtype.type(usable_curvature(self._problem.loss)) + point.dtype.type(self._ridge)
 
 
 def possible_ranks(observations: Observations) -> list[int]:
@@ -266,7 +263,7 @@ def usable_curvature(loss: Loss) -> float:
 
 
 def with_terms(
-    problem: Problem, chunks: Sequence[EntryChunk], start: Model | None, rank: int, rng: np.random.Generator
+    problem: Problem, entries: TermEntries, start: Model | None, rank: int, rng: np.random.Generator
 ) -> list[Floats]:
     """Return the factors of `start`, with terms of the residuals appended up to the rank."""
     observations = problem.observations
@@ -274,22 +271,20 @@ def with_terms(
     seen = np.zeros_like(observations.values)
     if isinstance(start, CPModel):
         factors = [factor.astype(observations.dtype) for factor in start.balanced_factors()]
-        seen = start.predict(observations.coords).astype(observations.dtype)
-    curvature = usable_curvature(problem.loss)
+        seen = entries.values(_joined(factors), factors[0].shape[1])
     # The step that the loss asks for at each entry: the residual, for the square loss.
-    residuals = -problem.gradient(seen) / curvature
+    residuals = -problem.gradient(seen) / usable_curvature(problem.loss)
     for _ in range(factors[0].shape[1], rank):
-        term = leading_term(chunks, residuals, observations.shape, rng)
-        term.weights[0] *= _best_multiple(term.predict(observations.coords), residuals)
-        residuals = residuals - term.predict(observations.coords)
+        term = leading_term(entries, residuals, observations.shape, rng)
+        seen = entries.values(_joined(term.factors), 1)
+        term.weights[0] *= _best_multiple(seen, residuals)
+        residuals = residuals - term.weights[0] * seen
         pairs = zip(factors, term.balanced_factors(), strict=True)
         factors = [np.hstack([factor, column]) for factor, column in pairs]
     return factors
 
 
-def leading_term(
-    chunks: Sequence[EntryChunk], values: Floats, shape: Sequence[int], rng: np.random.Generator
-) -> CPModel:
+def leading_term(entries: TermEntries, values: Floats, shape: Sequence[int], rng: np.random.Generator) -> CPModel:
     """Return a rank-one tensor near a sparse one, with columns of length one, by the power method.
 
     The vector of a mode becomes the product of the sparse tensor with the vectors of all other modes, mode after mode.
@@ -299,7 +294,7 @@ def leading_term(
     lengths = np.zeros(CANDIDATES)
     for _ in range(POWER_SWEEPS):
         for mode in range(len(shape)):
-            product = contracted(chunks, values, factors, mode)
+            product = entries.contracted(values, factors, mode)
             lengths = np.linalg.norm(product, axis=0)
             factors[mode] = product / np.where(lengths > 0, lengths, 1)
     best = int(np.argmax(lengths))
@@ -310,3 +305,8 @@ def _best_multiple(direction: Floats, values: Floats) -> float:
     """Return the number t with the least ``|t direction - values|``."""
     square = float(np.vdot(direction, direction))
     return float(np.vdot(direction, values)) / square if square > 0 else 0.0
+
+
+def _joined(factors: Sequence[Floats]) -> Floats:
+    """Return all factors in one vector."""
+    return np.concatenate([factor.ravel() for factor in factors])

@@ -9,13 +9,23 @@ from typing import Any
 from .._support.checks import choice, listed
 from .base import Method
 from .cp import CP
+from .factorised import Tmac, TmacTT, Trlrf, TuckerDescent
 from .grow import Grow
 from .nort import Nort
 from .softimpute import SoftImpute
 from .tucker_als import TuckerAls
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, Grow, CP, SoftImpute, TuckerAls)}
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind
+    for kind in (
+        Nort, Grow, CP, SoftImpute, TuckerAls,
+        TuckerDescent, Tmac, TmacTT, Trlrf,
+    )
+}  # fmt: skip
 """A new method is one file and one line here."""
+
+ALIASES = {"cp_wopt": "cp"}
+"""Other names that methods are known by."""
 
 AUTOMATIC = ("grow", "nort")
 """The methods that ``method="auto"`` tries, in this order: the second if the first leaves something to find."""
@@ -47,12 +57,21 @@ def make_method(method: str | Method, settings: Mapping[str, Any] | None = None)
             f"method must be one of {listed(METHODS)}, 'auto', a list of these, or a method object, "
             f"but {method!r} ({type(method).__name__}) was given."
         )
-    kind = METHODS[choice(method, "method", METHODS)]
+    kind = method_named(method, "method")
     known = setting_names(kind)
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(f"method '{method}' has no setting {listed(unknown)}; its settings are {listed(known)}.")
     return kind(**given)
+
+
+def method_named(name: str, what: str) -> type[Method]:
+    """Return the method with a name, or with an alias; `what` is what the caller calls it in an error.
+
+    >>> method_named("cp_wopt", "method").name
+    'cp'
+    """
+    return METHODS[choice(ALIASES.get(name, name), what, METHODS)]
 
 
 def setting_names(kind: type[Method]) -> list[str]:

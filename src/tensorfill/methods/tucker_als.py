@@ -31,7 +31,8 @@ import scipy.sparse
 
 from .._support.checks import is_auto, real_number, whole_number
 from .._support.parallel import blas_threads
-from .._support.types import Floats
+from .._support.types import Floats, Integers
+from ..algebra.unfolding import column_index, columns
 from ..models import FoldedLowRank, Model, Tucker
 from ..observations import Observations
 from .base import Axis, Method
@@ -48,6 +49,9 @@ RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20)
 EXTRA_DIRECTIONS = 5
 DIRECTION_SWEEPS = 6
 """Columns of the subspace iteration beyond those that are wanted, and its sweeps."""
+
+FEW_COLUMNS = 4
+"""Up to this many columns for each entry, an unfolding keeps its empty ones: to find them costs more."""
 
 MOST_TO_CHOOSE = 1_000
 """Numbers in the largest core that is tried if the rank is chosen: a sweep solves for all of them at once."""
@@ -114,16 +118,7 @@ class TuckerAls(Method):
         """Return growing ranks, while the unknowns stay below the number of entries."""
         if not self.open_settings:
             return ()
-        observations = problem.observations
-        values: list[int] = []
-        for rank in RANKS:
-            ranks = possible_ranks(observations.shape, rank)
-            unknowns = math.prod(ranks) + sum(size * each for size, each in zip(observations.shape, ranks, strict=True))
-            too_many = math.prod(ranks) > MOST_TO_CHOOSE or unknowns > len(observations)
-            if values and (too_many or ranks == possible_ranks(observations.shape, values[-1])):
-                break
-            values.append(rank)
-        return [Axis("rank", tuple(values))]
+        return [Axis("rank", growing_ranks(problem.observations))]
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a Tucker model, or one of NORT with few enough unknowns, for this problem."""
@@ -223,6 +218,19 @@ def possible_ranks(shape: Sequence[int], rank: int | Sequence[int]) -> tuple[int
     return tuple(ranks)
 
 
+def growing_ranks(observations: Observations, most_in_core: int = MOST_TO_CHOOSE) -> tuple[int, ...]:
+    """Return the ranks to try, the same for every mode, while there are fewer unknowns than entries."""
+    values: list[int] = []
+    for rank in RANKS:
+        ranks = possible_ranks(observations.shape, rank)
+        unknowns = math.prod(ranks) + sum(size * each for size, each in zip(observations.shape, ranks, strict=True))
+        too_many = math.prod(ranks) > most_in_core or unknowns > len(observations)
+        if values and (too_many or ranks == possible_ranks(observations.shape, values[-1])):
+            break
+        values.append(rank)
+    return tuple(values)
+
+
 def with_directions(
     observations: Observations, start: Tucker | None, ranks: Sequence[int], rng: np.random.Generator
 ) -> Tucker:
@@ -247,14 +255,20 @@ def _leading_directions(
     size = observations.shape[mode]
     if count == 0:
         return np.zeros((size, 0), dtype=observations.dtype)
-    _, columns = np.unique(observations.group_numbers("fibre", mode), return_inverse=True)
-    places = (observations.coords[:, mode], columns)
-    matrix = scipy.sparse.csr_array((values.astype(np.float64), places), shape=(size, int(columns.max()) + 1))
+    places = (observations.coords[:, mode], _columns(observations, mode))
+    matrix = scipy.sparse.csr_array((values.astype(np.float64), places), shape=(size, int(places[1].max()) + 1))
     block = rng.standard_normal((size, min(size, count + EXTRA_DIRECTIONS)))
     for _ in range(DIRECTION_SWEEPS):
         block = np.linalg.qr(matrix @ (matrix.T @ block))[0]
     u = np.linalg.svd(matrix.T @ block, full_matrices=False)[2]
     return np.asarray(block @ u.T)[:, :count].astype(observations.dtype)
+
+
+def _columns(observations: Observations, mode: int) -> Integers:
+    """Return the column of each entry in an unfolding, leaving out empty columns if they are many."""
+    if columns(observations.shape, mode) <= FEW_COLUMNS * len(observations):
+        return column_index(observations.coords, observations.shape, mode)
+    return np.unique(observations.group_numbers("fibre", mode), return_inverse=True)[1]
 
 
 def _free_ranks(model: Tucker | FoldedLowRank) -> dict[int, int]:

@@ -5,6 +5,7 @@ from .centred import Centred
 from .cp import CPModel
 from .dense import Dense
 from .folded import FoldedLowRank
+from .ring import TensorRing, TensorTrain
 from .tucker import Tucker
 
-__all__ = ["MODELS", "CPModel", "Centred", "Dense", "FoldedLowRank", "Model", "Tucker"]
+__all__ = ["MODELS", "CPModel", "Centred", "Dense", "FoldedLowRank", "Model", "TensorRing", "TensorTrain", "Tucker"]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import coordinates, real_array, real_number
 from .._support.types import Floats, Integers
+from .cp import CPModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,6 +84,13 @@ class Additive:
         dense += self.mean
         for mode, effect in enumerate(self.effects):
             dense += effect.reshape([-1 if axis == mode else 1 for axis in range(dense.ndim)])
+
+    def in_cp_form(self, dtype: np.dtype[np.floating]) -> CPModel:
+        """Return the same tensor as a CP model: term m has the effects of mode m, and ones in all other modes."""
+        factors = [np.ones((size, len(self.shape)), dtype) for size in self.shape]
+        for mode, effect in enumerate(self.effects):
+            factors[mode][:, mode] = effect + (self.mean if mode == 0 else 0.0)
+        return CPModel(self.shape, np.ones(len(self.shape), dtype), factors)
 
     def margin(self, mode: int) -> Floats:
         """Return for each index of `mode` the sum of all entries that have it."""

@@ -96,6 +96,20 @@ class Model(ABC):
         """Return the Frobenius norm."""
         return math.sqrt(max(self.inner(self), 0.0))
 
+    def to_tensorly(self) -> Any:
+        """Return the same tensor as an object of TensorLy, for a model that TensorLy has too."""
+        raise TypeError(
+            f"TensorLy has CP, Tucker, tensor train and tensor ring, but the model is {self!r}; "
+            "give it to_dense(), or take a method such as 'cp', 'grow' or 'tucker_als'."
+        )
+
+    def to_pyttb(self) -> Any:
+        """Return the same tensor as an object of pyttb, for a model that pyttb has too."""
+        raise TypeError(
+            f"pyttb has CP and Tucker, but the model is {self!r}; "
+            "give it to_dense(), or take a method such as 'cp', 'grow' or 'tucker_als'."
+        )
+
     def predict(self, coords: ArrayLike) -> Floats:
         """Return the entries at `coords`, of shape (n, ndim); nothing dense is built."""
         return self._values_at(coordinates(coords, self.shape))

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from .._support.types import Floats, Integers, Matrix
 from .additive import Additive
 from .base import MODELS, Model
+from .cp import CPModel
 from .dense import Dense
+from .tucker import Tucker
 
 INNER = "inner."
 """The prefix of the names of the inner model's arrays."""
@@ -111,6 +113,23 @@ class Centred(Model):
             + self.offset.inner([other.model._margin(mode) for mode in modes])
             + other.offset.inner([self._margin(mode) for mode in modes])
         )
+
+    def low_rank(self) -> CPModel | Tucker:
+        """Return the same tensor as one CP or Tucker model, with the offset as a term of rank one for each mode."""
+        offset = self.offset.in_cp_form(self.dtype)
+        if isinstance(self.model, CPModel):
+            return self.model.plus(offset)
+        if isinstance(self.model, Tucker):
+            return self.model.plus(offset.in_tucker_form())
+        raise TypeError(f"only a CP or Tucker model takes up its offset, but the model is {self.model!r}.")
+
+    def to_tensorly(self) -> Any:
+        """Return the same tensor as an object of TensorLy, with the offset as further terms."""
+        return self.low_rank().to_tensorly()
+
+    def to_pyttb(self) -> Any:
+        """Return the same tensor as an object of pyttb, with the offset as further terms."""
+        return self.low_rank().to_pyttb()
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the model, as a file stores them, with the kind of the inner model as text."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.types import Floats, Integers, Matrix
+from . import exchange
 from .base import Model
 from .tucker import Tucker
 
@@ -147,6 +148,28 @@ class CPModel(Model):
             raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
         gram = reduce(np.multiply, [a.T @ b for a, b in zip(self.factors, other.factors, strict=True)])
         return float(self.weights @ gram @ other.weights)
+
+    def to_tensorly(self) -> Any:
+        """Return the same tensor as a ``CPTensor`` of TensorLy."""
+        return exchange.tensorly_cp(self.weights, self.factors)
+
+    @classmethod
+    def from_tensorly(cls, theirs: Any) -> Self:
+        """Return the model of a ``CPTensor`` of TensorLy, or of a pair of weights and factors."""
+        weights, given = theirs
+        factors = [exchange.array_of(factor) for factor in given]
+        # TensorLy writes None for weights that are all one.
+        ones = np.ones(factors[0].shape[1], factors[0].dtype)
+        return cls([len(each) for each in factors], ones if weights is None else exchange.array_of(weights), factors)
+
+    def to_pyttb(self) -> Any:
+        """Return the same tensor as a ``ktensor`` of pyttb."""
+        return exchange.pyttb_cp(self.weights, self.factors)
+
+    @classmethod
+    def from_pyttb(cls, theirs: Any) -> Self:
+        """Return the model of a ``ktensor`` of pyttb."""
+        return cls(theirs.shape, np.array(theirs.weights), [np.array(each) for each in theirs.factor_matrices])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the model, as a file stores them."""

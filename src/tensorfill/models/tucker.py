@@ -13,6 +13,7 @@ from .._support.types import Floats, Integers, Matrix
 from ..algebra.component import WeightedComponent
 from ..algebra.tucker_entries import FactorRows, values_at
 from ..algebra.unfolding import unfold
+from . import exchange
 from .base import Model
 from .folded import FoldedLowRank
 
@@ -140,6 +141,13 @@ class Tucker(Model):
             factors[mode], more[mode] = np.hstack([factors[mode], found]), found.shape[1]
         return Tucker(self.shape, np.pad(self.core, [(0, count) for count in more]), factors)
 
+    def plus(self, other: Tucker) -> Tucker:
+        """Return the sum with another Tucker model of the same shape: both factors side by side in every mode."""
+        around = zip(self.core.shape, other.core.shape, strict=True)
+        core = np.pad(self.core, [(0, more) for _, more in around])
+        core[tuple(slice(own, None) for own in self.core.shape)] = other.core
+        return Tucker(self.shape, core, [np.hstack(pair) for pair in zip(self.factors, other.factors, strict=True)])
+
     def truncated(self, ranks: Mapping[int, int]) -> Tucker:
         """Return the strongest directions of some modes: the leading left singular vectors of the unfolded core.
 
@@ -177,6 +185,26 @@ class Tucker(Model):
             raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
         grams = [a.T @ b for a, b in zip(self.factors, other.factors, strict=True)]
         return float(np.vdot(self.core, _multiplied(other.core, dict(enumerate(grams)))))
+
+    def to_tensorly(self) -> Any:
+        """Return the same tensor as a ``TuckerTensor`` of TensorLy."""
+        return exchange.tensorly_tucker(self.core, self.factors)
+
+    @classmethod
+    def from_tensorly(cls, theirs: Any) -> Self:
+        """Return the model of a ``TuckerTensor`` of TensorLy, or of a pair of core and factors."""
+        core, given = theirs
+        factors = [exchange.array_of(factor) for factor in given]
+        return cls([len(factor) for factor in factors], exchange.array_of(core), factors)
+
+    def to_pyttb(self) -> Any:
+        """Return the same tensor as a ``ttensor`` of pyttb."""
+        return exchange.pyttb_tucker(self.core, self.factors)
+
+    @classmethod
+    def from_pyttb(cls, theirs: Any) -> Self:
+        """Return the model of a ``ttensor`` of pyttb."""
+        return cls(theirs.shape, theirs.core.double(), [np.array(each) for each in theirs.factor_matrices])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the model, as a file stores them."""

@@ -13,6 +13,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .tucker import first_change
+
 
 @numba.njit(fastmath=True, cache=True, nogil=True, inline="always")
 def product_of_others(
@@ -77,3 +79,112 @@ def separate_normal_equations(
         for k in range(len(w)):
             rhs[i, k] += value * w[k]
             gram[i, k] += w[k] * w[k]
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True, inline="always")
+def multiply_first(
+    parts: NDArray[Any], coords: NDArray[Any], p: int, begin: int, flat: NDArray[Any], starts: NDArray[Any]
+) -> None:
+    """Set ``parts[l]`` to the product of the rows of entry p in the first l modes, for every l after `begin`."""
+    terms = parts.shape[1]
+    for mode in range(begin, len(parts) - 1):
+        start = starts[mode] + coords[p, mode] * terms
+        for k in range(terms):
+            parts[mode + 1, k] = parts[mode, k] * flat[start + k]
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def values_at(
+    coords: NDArray[Any],
+    flat: NDArray[Any],
+    starts: NDArray[Any],
+    terms: int,
+    first: int,
+    last: int,
+    out: NDArray[Any],
+) -> None:
+    """Set ``out[p]`` to the sum over the terms of the product of the rows of entry p.
+
+    What depends only on the first coordinates is computed once for all entries in a row that share them.
+    """
+    lowest = coords.shape[1] - 1
+    parts = np.ones((lowest + 1, terms), dtype=flat.dtype)
+    for p in range(first, last):
+        multiply_first(parts, coords, p, 0 if p == first else first_change(coords, p), flat, starts)
+        start, value = starts[lowest] + coords[p, lowest] * terms, flat.dtype.type(0)
+        for k in range(terms):
+            value += parts[lowest, k] * flat[start + k]
+        out[p] = value
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_gradients(
+    coords: NDArray[Any],
+    slopes: NDArray[Any],
+    flat: NDArray[Any],
+    starts: NDArray[Any],
+    terms: int,
+    first: int,
+    last: int,
+    out: NDArray[Any],
+) -> None:
+    """Add the gradient of ``sum_p slopes[p] * X_p`` for all rows of all factors.
+
+    ``sums[l]`` holds the sum of ``slopes[p]`` times the rows in the modes l, l + 1, .. over the entries that share
+    their first l coordinates. What leaves a level meets the product of the rows before it.
+    """
+    lowest = coords.shape[1] - 1
+    parts = np.ones((lowest + 1, terms), dtype=flat.dtype)
+    sums = np.zeros((lowest + 1, terms), dtype=flat.dtype)
+    for p in range(first, last):
+        multiply_first(parts, coords, p, 0 if p == first else first_change(coords, p), flat, starts)
+        start, slope = starts[lowest] + coords[p, lowest] * terms, slopes[p]
+        for k in range(terms):
+            sums[lowest, k] += slope * flat[start + k]
+            out[start + k] += slope * parts[lowest, k]
+        done = 0 if p + 1 == last else first_change(coords, p + 1)
+        for level in range(lowest, done, -1):
+            mode = level - 1
+            start = starts[mode] + coords[p, mode] * terms
+            for k in range(terms):
+                out[start + k] += parts[mode, k] * sums[level, k]
+                sums[mode, k] += flat[start + k] * sums[level, k]
+                sums[level, k] = 0
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_contracted(
+    coords: NDArray[Any],
+    values: NDArray[Any],
+    mode: int,
+    flat: NDArray[Any],
+    starts: NDArray[Any],
+    first: int,
+    last: int,
+    out: NDArray[Any],
+) -> None:
+    """Add ``values[p]`` times the product of the rows in all other factors to the row of entry p in `mode`.
+
+    As in `add_gradients`, with products of rows before the mode and sums of rows after it.
+    """
+    lowest, terms = coords.shape[1] - 1, out.shape[1]
+    parts = np.ones((mode + 1, terms), dtype=flat.dtype)
+    sums = np.zeros((lowest + 1, terms), dtype=flat.dtype)
+    for p in range(first, last):
+        multiply_first(parts, coords, p, 0 if p == first else first_change(coords, p), flat, starts)
+        if mode == lowest:
+            for k in range(terms):
+                out[coords[p, mode], k] += values[p] * parts[mode, k]
+            continue
+        start = starts[lowest] + coords[p, lowest] * terms
+        for k in range(terms):
+            sums[lowest, k] += values[p] * flat[start + k]
+        done = 0 if p + 1 == last else first_change(coords, p + 1)
+        for level in range(lowest, max(done, mode), -1):
+            start = starts[level - 1] + coords[p, level - 1] * terms
+            for k in range(terms):
+                if level - 1 == mode:
+                    out[coords[p, mode], k] += parts[mode, k] * sums[level, k]
+                else:
+                    sums[level - 1, k] += flat[start + k] * sums[level, k]
+                sums[level, k] = 0

@@ -250,3 +250,51 @@ def add_to_core(
             for x in range(lengths[0]):
                 out[groups[p], x] += sums[x]
                 sums[x] = 0.0
+
+
+@numba.njit(fastmath=True, cache=True, nogil=True)
+def add_gradients(
+    coords: NDArray[Any],
+    slopes: NDArray[Any],
+    core: NDArray[Any],
+    flat: NDArray[Any],
+    starts: NDArray[Any],
+    ranks: NDArray[Any],
+    first: int,
+    last: int,
+    core_out: NDArray[Any],
+    flat_out: NDArray[Any],
+) -> None:
+    """Add the gradient of ``sum_p slopes[p] * X_p`` for the core and for all rows of all factors.
+
+    Level l of `parts` holds the core contracted with the rows of the first l modes, and level l of `sums` the sum of
+    ``slopes[p] * kron(a_l[i_l], a_{l+1}[i_{l+1}], ..)`` over the entries that share their first l coordinates. What
+    leaves a level meets the part beside it, so that one walk finds every gradient: in C order, an entry costs a few
+    ranks.
+    """
+    order = len(ranks)
+    lowest = order - 1
+    bounds = part_bounds(len(core), ranks)
+    parts, sums = np.zeros(bounds[order]), np.zeros(bounds[order])
+    parts[: len(core)] = core
+    for p in range(first, last):
+        contract(parts, bounds, coords, p, 0 if p == first else first_change(coords, p), lowest, flat, starts, ranks)
+        start, slope = starts[lowest] + coords[p, lowest] * ranks[lowest], slopes[p]
+        for k in range(ranks[lowest]):
+            sums[bounds[lowest] + k] += slope * flat[start + k]
+            flat_out[start + k] += slope * parts[bounds[lowest] + k]
+        done = 0 if p + 1 == last else first_change(coords, p + 1)
+        for level in range(lowest, done, -1):
+            mode = level - 1
+            start, size = starts[mode] + coords[p, mode] * ranks[mode], bounds[level + 1] - bounds[level]
+            for k in range(ranks[mode]):
+                a, total, above = flat[start + k], 0.0, bounds[mode] + k * size
+                for x in range(size):
+                    below = sums[bounds[level] + x]
+                    sums[above + x] += a * below
+                    total += parts[above + x] * below
+                flat_out[start + k] += total
+            for x in range(size):
+                sums[bounds[level] + x] = 0.0
+    for x in range(len(core)):
+        core_out[x] += sums[x]
