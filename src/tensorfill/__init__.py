@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .methods.cp import CP
     from .methods.grow import Grow
     from .methods.nort import Nort, SmoothedNort
+    from .methods.overlapped import Gdpan, PaApg
     from .methods.problem import Problem
     from .methods.rescal import Rescal
     from .methods.softimpute import SoftImpute
@@ -36,10 +37,12 @@ _HOMES = {
     "CP": "methods.cp",
     "Choice": "choosing.splits",
     "Fit": "fit",
+    "Gdpan": "methods.overlapped",
     "Grow": "methods.grow",
     "Method": "methods.base",
     "Nort": "methods.nort",
     "Observations": "observations",
+    "PaApg": "methods.overlapped",
     "Problem": "methods.problem",
     "Rescal": "methods.rescal",
     "SmoothedNort": "methods.nort",
@@ -71,10 +74,12 @@ __all__ = [
     "Choice",
     "Clock",
     "Fit",
+    "Gdpan",
     "Grow",
     "Method",
     "Nort",
     "Observations",
+    "PaApg",
     "Problem",
     "Rescal",
     "SmoothedNort",

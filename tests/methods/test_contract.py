@@ -26,6 +26,8 @@ GIVEN = {
     "cp": {"rank": 2, "ridge": 1e-3},
     "softimpute": {"lam": 0.5},
     "tucker_als": {"rank": 2},
+    "pa_apg": {"lam": 0.2},
+    "gdpan": {"lam": 0.1},
 }
 """Settings that leave nothing open; a new method adds its own."""
 

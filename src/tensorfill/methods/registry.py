@@ -11,10 +11,17 @@ from .base import Method
 from .cp import CP
 from .grow import Grow
 from .nort import Nort
+from .overlapped import Gdpan, PaApg
 from .softimpute import SoftImpute
 from .tucker_als import TuckerAls
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, Grow, CP, SoftImpute, TuckerAls)}
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind
+    for kind in (
+        Nort, Grow, CP, SoftImpute, TuckerAls,
+        PaApg, Gdpan,
+    )
+}  # fmt: skip
 """A new method is one file and one line here."""
 
 AUTOMATIC = ("grow", "nort")
