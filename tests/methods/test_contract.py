@@ -28,6 +28,12 @@ GIVEN = {
     "tucker_als": {"rank": 2},
     "pa_apg": {"lam": 0.2},
     "gdpan": {"lam": 0.1},
+    "admm": {"lam": 0.2},
+    "lrtc": {"lam": 0.1},
+    "halrtc": {"weights": 1.0},
+    "falrtc": {"weights": 1.0},
+    "rtdgc": {"lam": 1.0},
+    "tennn": {"along": 2},
 }
 """Settings that leave nothing open; a new method adds its own."""
 

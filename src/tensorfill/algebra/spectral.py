@@ -1,10 +1,10 @@
 """Full decompositions of the unfoldings of a dense tensor, by the Gram matrix of the shorter side.
 
-An unfolding is usually short and wide. The eigenvectors u of M M^T are the left singular vectors of M, and a function of
-the singular values becomes one product, u g(s) / s u^T M: far cheaper than a singular value decomposition of M. Gram
-matrices are accumulated in float64. A singular value below 1e-8 times the largest is lost in the rounding of its square,
-and one of 1e-5 times the largest still has six correct digits. So `shrunk_component` decomposes M itself if it is to keep
-a smaller one than that.
+An unfolding is usually short and wide. The eigenvectors u of M M^T are the left singular vectors of M, and a function
+of the singular values becomes one product, u g(s) / s u^T M: far cheaper than a singular value decomposition of M. Gram
+matrices are accumulated in float64. A singular value below 1e-8 times the largest is lost in the rounding of its
+square, and one of 1e-5 times the largest still has six correct digits. So `shrunk_component` decomposes M itself if it
+is to keep a smaller one than that.
 """
 
 from __future__ import annotations

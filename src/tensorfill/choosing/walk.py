@@ -75,8 +75,18 @@ def _clearly_worse(last: Trial, best: Trial | None) -> bool:
 
 
 def _numbers(settings: dict[str, Any]) -> dict[str, float]:
-    """Return the settings that the path records."""
-    return {name: value for name, value in settings.items() if isinstance(value, int | float)}
+    """Return the settings that the path records; one for each mode has a name for each.
+
+    >>> _numbers({"rank": 3, "weights": (0.5, 0.25)})
+    {'rank': 3, 'weights_0': 0.5, 'weights_1': 0.25}
+    """
+    several = {
+        f"{name}_{place}": each
+        for name, value in settings.items()
+        if isinstance(value, tuple)
+        for place, each in enumerate(value)
+    }
+    return {name: value for name, value in (settings | several).items() if isinstance(value, int | float)}
 
 
 def search_for(method: Method) -> Search:

@@ -11,15 +11,16 @@ from .base import Method
 from .cp import CP
 from .grow import Grow
 from .nort import Nort
-from .overlapped import Gdpan, PaApg
+from .overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
 from .softimpute import SoftImpute
+from .tubal import Tennn
 from .tucker_als import TuckerAls
 
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
         Nort, Grow, CP, SoftImpute, TuckerAls,
-        PaApg, Gdpan,
+        PaApg, Gdpan, Admm, Lrtc, Halrtc, Falrtc, Rtdgc, Tennn,
     )
 }  # fmt: skip
 """A new method is one file and one line here."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from .admm import Admm, Halrtc, Lrtc
+from .falrtc import Falrtc
 from .proximal import Gdpan, PaApg
+from .rtdgc import Rtdgc
 
-__all__ = ["Gdpan", "PaApg"]
+__all__ = ["Admm", "Falrtc", "Gdpan", "Halrtc", "Lrtc", "PaApg", "Rtdgc"]

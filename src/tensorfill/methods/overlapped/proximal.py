@@ -39,10 +39,10 @@ from .tensors import mode_by_mode
 class PaApg(Overlapped):
     """PA-APG: nuclear norms of several unfoldings by accelerated proximal gradient steps (Yu 2013).
 
-    It minimises f(X) + sum_d lam_d |unfold_d X|_*, up to the error of the proximal average, for any smooth loss and with
-    graph Laplacians. Take it as the convex counterpart of `Nort`: it has one minimum, and shrinks all singular values by
-    the same amount, so its answer is biased. An iteration decomposes every regularised unfolding in full: for a tensor
-    of I entries about 4 I I_d operations for mode d, and 9 I_d^3 for its Gram matrix.
+    It minimises f(X) + sum_d lam_d |unfold_d X|_*, up to the error of the proximal average, for any smooth loss and
+    with graph Laplacians. Take it as the convex counterpart of `Nort`: it has one minimum, and shrinks all singular
+    values by the same amount, so its answer is biased. An iteration decomposes every regularised unfolding in full: for
+    a tensor of I entries about 4 I I_d operations for mode d, and 9 I_d^3 for its Gram matrix.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The search of methods with a penalty on singular values: falling thresholds, then where the penalty bends.
 
-As in NORT's own search, a penalty is described by its cut, the singular value below which everything becomes zero, and by
-q, which says how far it is from convex. Steps of dense methods are costly, so the path has fewer points.
+As in NORT's own search, a penalty is described by its cut, the singular value below which everything becomes zero, and
+by q, which says how far it is from convex. Steps of dense methods are costly, so the path has fewer points.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ class CutSearch:
     def _follow(self, above: Candidate, start: Trial | None) -> Sequence[Trial]:
         """Try the candidates below one, each from the answer of the last, until the score has worsened."""
         found: list[Trial] = []
-        best, since = None, 0
+        best, since = 0, 0
         for step in range(1, MOST_POINTS + 1):
             start = self._try(above.lower(step), start)
             found.append(start)
-            best, since = (start, 0) if start.beats(best) else (best, since + 1)
-            if since >= PATIENCE or start.point.held_out > CLEARLY_WORSE * best.point.held_out:
+            best, since = (step - 1, 0) if step == 1 or start.beats(found[best]) else (best, since + 1)
+            if since >= PATIENCE or start.point.held_out > CLEARLY_WORSE * found[best].point.held_out:
                 break
         return found
 
