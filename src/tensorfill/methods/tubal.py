@@ -20,6 +20,7 @@ from .._support.checks import is_auto, mode_number, real_number
 from .._support.types import Floats
 from ..models import Dense, Model
 from ..observations import Observations
+from ..penalties import Nuclear
 from .base import Axis, Method, Solver
 from .overlapped.fidelity import Fixed
 from .overlapped.splitting import Copy, FixedSolver, Zeta, first_zeta
@@ -99,7 +100,7 @@ class Tennn(Method):
         """Return every choice of all modes but two, the last modes first."""
         order = len(problem.observations.shape)
         choices = sorted(itertools.combinations(range(order), order - 2), reverse=True)
-        return [Axis("along", choices)] if self.open_settings else []
+        return [Axis("along", choices, ordered=False)] if self.open_settings else []
 
     def transformed(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the modes to transform by number, in increasing order."""
@@ -183,7 +184,9 @@ class TubalSolver(FixedSolver):
         self._order = (*along, *(mode for mode in range(observations.ndim) if mode not in along))
         fixed = Fixed(replace(problem, observations=_permuted(observations, self._order)))
         norm = Tubal(fixed.problem.observations.shape)
-        first = first_zeta(zeta, 1.0, float(stack_values(norm.transform(fixed.first_step())).max(initial=0.0)))
+        first = first_zeta(
+            zeta, 1.0, Nuclear(), float(stack_values(norm.transform(fixed.first_step())).max(initial=0.0))
+        )
         given = None if start is None else start.to_dense(max_bytes=np.inf).transpose(self._order)
         super().__init__(fixed, [norm], Zeta(first, "balances" if zeta is None else "stays"), given)
 
@@ -195,7 +198,8 @@ class TubalSolver(FixedSolver):
 def _permuted(observations: Observations, order: Sequence[int]) -> Observations:
     """Return observations with their modes in another order."""
     shape = tuple(observations.shape[mode] for mode in order)
-    return Observations(observations.coords[:, list(order)], observations.values, shape)
+    permuted = Observations(observations.coords[:, list(order)], observations.values, shape)
+    return permuted.astype(observations.dtype)
 
 
 def stack_values(stack: Stack) -> Floats:

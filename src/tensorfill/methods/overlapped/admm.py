@@ -286,7 +286,7 @@ class Halrtc(Interpolating):
 def begun(given: float | None, regulariser: ProximalAverage, fidelity: Fidelity) -> float:
     """Return the first zeta of a problem."""
     scale = singular_values(fidelity.first_step(), regulariser.modes[0])[0]
-    return first_zeta(given, max(regulariser.lam), float(scale))
+    return first_zeta(given, max(regulariser.lam), regulariser.penalties[0], float(scale))
 
 
 def all_entries(start: Model | None) -> Floats | None:

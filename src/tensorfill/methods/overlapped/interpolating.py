@@ -54,7 +54,9 @@ class Interpolating(Method):
         tried = [(1.0,) * count]
         for other, own in ((0.0, 1.0), (1.0, WEAKER)) if count > 1 else ():
             tried += [tuple(own if place == mode else other for place in range(count)) for mode in range(count)]
-        return [Axis("weights", [tuple(weight / sum(weights) for weight in weights) for weights in tried])]
+        return [
+            Axis("weights", [tuple(weight / sum(weights) for weight in weights) for weights in tried], ordered=False)
+        ]
 
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the modes and the weight of each spelled out."""

@@ -30,7 +30,7 @@ from ...algebra.roughness import Operator
 from ...algebra.spectral import shrunk_component, singular_values
 from ...algebra.unfolding import times
 from ...models import Dense, FoldedLowRank, Model
-from ...penalties import Penalty
+from ...penalties import Penalty, weight_for_cut
 from ..base import Progress
 from ..nort.proximal_average import ProximalAverage
 from ..nort.solver import starting_components
@@ -39,7 +39,7 @@ from .fidelity import Fidelity, Fixed
 from .tensors import mode_by_mode
 
 FIRST_THRESHOLD = 0.3
-"""The first zeta makes lambda / zeta this share of the largest singular value of the data."""
+"""The first zeta makes the singular value threshold this share of the largest singular value of the data."""
 
 UNBALANCED = 5.0
 """Zeta changes if one relative residual is this many times the other."""
@@ -161,12 +161,12 @@ class Zeta:
         return min(zeta * self.growth, MOST_GROWTH * self.first)
 
 
-def first_zeta(given: float | None, lam: float, scale: float) -> float:
-    """Return the first zeta: that which is given, or one at which lambda / zeta suits the largest singular value."""
+def first_zeta(given: float | None, lam: float, penalty: Penalty, scale: float) -> float:
+    """Return the first zeta: that which is given, or one with a threshold that suits the largest singular value."""
     if given is not None:
         return given
     # Without a penalty, or for data that is zero everywhere, any value will do.
-    return lam / (FIRST_THRESHOLD * scale) if lam > 0 and scale > 0 else 1.0
+    return lam / weight_for_cut(penalty, FIRST_THRESHOLD * scale) if lam > 0 and scale > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
