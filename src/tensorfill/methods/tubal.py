@@ -78,7 +78,7 @@ class Tennn(Method):
     square_only: ClassVar[bool] = True
     descends: ClassVar[bool] = False
     fewest_modes: ClassVar[int] = 3
-    whole_tensors: ClassVar[int] = 12
+    whole_tensors: ClassVar[int] = 13
     trial_iterations: ClassVar[int | None] = 60
 
     along: int | Sequence[int] | str = "auto"
@@ -106,7 +106,7 @@ class Tennn(Method):
         """Return the modes to transform by number, in increasing order."""
         given = self.along if isinstance(self.along, list | tuple) else [self.along]
         modes = {mode_number(mode, "along", len(shape)) for mode in given}
-        if len(modes) != len(given) or len(modes) != len(shape) - 2 or min(given) < 0:  # type: ignore[type-var]
+        if len(modes) != len(given) or len(modes) != len(shape) - 2 or min(given) < 0:
             raise ValueError(
                 f"along must be {len(shape) - 2} of the modes 0 to {len(shape) - 1}, all but two of a tensor of order "
                 f"{len(shape)}, but {self.along!r} was given."
@@ -223,7 +223,7 @@ def shrunk_stack(stack: Stack, weight: float) -> tuple[Stack, NDArray[np.integer
 
 
 def _is_wide(stack: Stack) -> bool:
-    return stack.shape[-2] <= stack.shape[-1]
+    return bool(stack.shape[-2] <= stack.shape[-1])
 
 
 def _grams(stack: Stack) -> Stack:

@@ -65,7 +65,7 @@ class Admm(Overlapped):
     """
 
     takes_roughness: ClassVar[bool] = True
-    whole_tensors: ClassVar[int] = 20
+    whole_tensors: ClassVar[int] = 24
 
     zeta: float | None = None
     tol: float = 1e-5
@@ -133,7 +133,7 @@ class Lrtc(Penalised):
     """
 
     takes_roughness: ClassVar[bool] = True
-    whole_tensors: ClassVar[int] = 20
+    whole_tensors: ClassVar[int] = 24
 
     observed: str = "fitted"
     zeta: float | None = None
@@ -267,7 +267,7 @@ class Halrtc(Interpolating):
     True
     """
 
-    whole_tensors: ClassVar[int] = 20
+    whole_tensors: ClassVar[int] = 16
 
     zeta: float | None = None
     tol: float = 1e-5

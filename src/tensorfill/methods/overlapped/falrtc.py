@@ -68,7 +68,7 @@ class Falrtc(Interpolating):
     Transactions on Pattern Analysis and Machine Intelligence 35, 2013.
     """
 
-    whole_tensors: ClassVar[int] = 12
+    whole_tensors: ClassVar[int] = 10
 
     mu: float = 1e-3
     tol: float = 1e-5

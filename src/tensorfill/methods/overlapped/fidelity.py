@@ -16,8 +16,11 @@ from ...losses import Square
 from ...losses.robust import Robust
 from ..problem import Problem
 
-NEWTON_STEPS = 8
+MOST_STEPS = 50
 """Newton steps for a loss without a closed form; bisection takes over where a step would leave what is known."""
+
+ACCURATE = 1e-9
+"""Steps end when they are below this share of the first reach."""
 
 
 class Fidelity(Protocol):
@@ -79,26 +82,23 @@ class Squares(AtEntries):
     """The square loss: the mean of the observed value and the other, weighted."""
 
     def _entries(self, near: Floats, weight: float) -> Floats:
-        return (self.problem.observations.values + weight * near) / (1 + weight)
+        mean: Floats = (self.problem.observations.values + weight * near) / (1 + weight)
+        return mean
 
 
 class Absolute(AtEntries):
-    """A robust loss with its kink: what is left of the difference after its proximal operator.
+    """A `Robust` loss, with its kink: what is left of the difference after its proximal operator.
 
     For the absolute difference, E = O - X is (O - A) shrunk by 1 / weight.
     """
 
-    def __init__(self, problem: Problem, robust: Robust) -> None:
-        super().__init__(problem.with_loss(robust))  # type: ignore[arg-type]
-        object.__setattr__(self, "_robust", robust)
-
-    _robust: Robust
-
     def _entries(self, near: Floats, weight: float) -> Floats:
         values = self.problem.observations.values
         away = values - near
-        errors = self._robust.penalty.prox(np.abs(away), 1 / weight)
-        return values - np.sign(away) * errors.astype(values.dtype, copy=False)
+        robust: Robust = self.problem.loss  # type: ignore[assignment]
+        errors = robust.penalty.prox(np.abs(away), 1 / weight)
+        found: Floats = values - np.sign(away) * errors.astype(values.dtype, copy=False)
+        return found
 
 
 class Smoothly(AtEntries):
@@ -118,15 +118,22 @@ class Smoothly(AtEntries):
         slope = problem.slopes(a)
         reach = np.abs(slope) / weight
         low, high = a - np.where(slope > 0, reach, 0), a + np.where(slope < 0, reach, 0)
-        apart = 1e-4 * reach + 1e-8 * np.abs(a) + np.finfo(np.float64).tiny
-        x = a
-        for _ in range(NEWTON_STEPS):
+        steepest = float(problem.loss.curvature)
+        apart = 1e-4 * np.abs(slope) / steepest + 1e-8 * np.abs(a) + np.finfo(np.float64).tiny
+        x, last = a, reach
+        for _ in range(MOST_STEPS):
             slope = problem.slopes(x) + weight * (x - a)
             low, high = np.where(slope < 0, x, low), np.where(slope > 0, x, high)
             bend = (problem.slopes(x + apart) - problem.slopes(x - apart)) / (2 * apart)
-            after = x - slope / (np.clip(bend, 0, float(problem.loss.curvature)) + weight)
-            x = np.where((after < low) | (after > high), (low + high) / 2, after)
-        return x.astype(near.dtype)
+            after = x - slope / (np.clip(bend, 0, steepest) + weight)
+            # Between two flat ends of a loss, Newton's steps could go to and fro without getting shorter.
+            astray = (after < low) | (after > high) | (np.abs(after - x) > last / 2)
+            after = np.where(astray, (low + high) / 2, after)
+            last, x = np.abs(after - x), after
+            if last.max(initial=0) <= ACCURATE * reach.max(initial=0):
+                break
+        found: Floats = x.astype(near.dtype)
+        return found
 
 
 def fidelity_to(problem: Problem) -> AtEntries:

@@ -71,7 +71,7 @@ class PaApg(Overlapped):
 
     name: ClassVar[str] = "pa_apg"
     takes_roughness: ClassVar[bool] = True
-    whole_tensors: ClassVar[int] = 10
+    whole_tensors: ClassVar[int] = 14
 
     tau: float | None = None
     tol: float = 1e-5
@@ -128,7 +128,7 @@ class Gdpan(Penalised):
     name: ClassVar[str] = "gdpan"
     takes_roughness: ClassVar[bool] = True
     descends: ClassVar[bool] = True
-    whole_tensors: ClassVar[int] = 10
+    whole_tensors: ClassVar[int] = 14
 
     tau: float | None = None
 
@@ -183,7 +183,8 @@ class ProximalSolver:
         self._positions = problem.observations.positions
         self._t = 1.0
         components = starting_components(start, problem.observations, regulariser.modes)
-        self._before = self._now = self._iterate(components)
+        self._now = self._iterate(components)
+        self._before = self._now.full
 
     def progress(self) -> Progress:
         """Return the current state."""
@@ -196,11 +197,11 @@ class ProximalSolver:
     def step(self) -> None:
         """Make one proximal gradient step."""
         now, t = self._now, (1 + math.sqrt(1 + 4 * self._t**2)) / 2
-        point = now.full + (self._t - 1) / t * (now.full - self._before.full) if self._accelerated else now.full.copy()
+        point = now.full + (self._t - 1) / t * (now.full - self._before) if self._accelerated else now.full.copy()
         self._descend(point)
         tasks = [partial(self._proximal, d, point) for d in range(len(self._regulariser.modes))]
         after = self._iterate(mode_by_mode(tasks, point.size), extrapolated=self._accelerated and self._t > 1)
-        self._before, self._now, self._t = now, after, t
+        self._before, self._now, self._t = now.full, after, t
 
     def _descend(self, point: Floats) -> None:
         """Turn V into V - grad f(V) / tau."""

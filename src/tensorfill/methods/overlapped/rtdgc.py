@@ -55,7 +55,7 @@ class Rtdgc(Overlapped):
     stages: ClassVar[frozenset[str]] = frozenset(STAGES) - {"laplacian", "refine"}
     square_only: ClassVar[bool] = True
     takes_robust: ClassVar[bool] = True
-    whole_tensors: ClassVar[int] = 20
+    whole_tensors: ClassVar[int] = 24
 
     zeta: float | None = None
     tol: float = 1e-5
@@ -67,15 +67,15 @@ class Rtdgc(Overlapped):
 
     def largest_cut(self, problem: Problem, rng: np.random.Generator) -> float:
         """Return the singular value threshold at which the answer is zero."""
-        return super().largest_cut(problem.with_loss(_robust(problem)), rng)  # type: ignore[arg-type]
+        return super().largest_cut(_robust(problem), rng)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zero."""
-        regulariser, fidelity = self.regulariser(problem), Absolute(problem, _robust(problem))
+        regulariser, fidelity = self.regulariser(problem), Absolute(_robust(problem))
         zeta = Zeta(begun(self.zeta, regulariser, fidelity), "balances" if self.zeta is None else "stays")
         return PenalisedSolver(problem, regulariser, fidelity, zeta, start)
 
 
-def _robust(problem: Problem) -> Robust:
-    """Return the loss of the fit: that of the problem if it is robust, and else the absolute difference."""
-    return problem.loss if isinstance(problem.loss, Robust) else make_robust("l1")
+def _robust(problem: Problem) -> Problem:
+    """Return the problem with the loss of the fit: its own if that is robust, and else the absolute difference."""
+    return problem if isinstance(problem.loss, Robust) else problem.with_loss(make_robust("l1"))  # type: ignore[arg-type]

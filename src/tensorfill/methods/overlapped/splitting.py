@@ -171,18 +171,17 @@ def first_zeta(given: float | None, lam: float, penalty: Penalty, scale: float) 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """X, its copies with their multipliers, zeta, and how far the copies are apart."""
+    """X, the multipliers, the ranks of the copies and those that are low-rank matrices, zeta, how far copies are apart.
+
+    The copies themselves are not kept: the next ones do not depend on them.
+    """
 
     full: Floats
-    copies: Sequence[Copy]
     multipliers: Sequence[Floats]
+    ranks: tuple[int, ...]
+    components: tuple[Component, ...]
     zeta: float
     apart: float = math.inf
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The ranks of the copies that have one."""
-        return tuple(copy.rank for copy in self.copies if copy.rank is not None)
 
 
 class SplittingSolver(ABC):
@@ -227,18 +226,30 @@ class SplittingSolver(ABC):
             near += copy.full
         near /= len(copies)
         full = self._fidelity.closest(near, len(copies) * zeta)
-        gaps = [copy.full - full for copy in copies]
-        multipliers = [old + zeta * gap for old, gap in zip(now.multipliers, gaps, strict=True)]
-        apart = _norm(*gaps)
+        # What separates the copies from X takes their place, and the new multipliers take its place.
+        multipliers = [copy.full for copy in copies]
+        for gap in multipliers:
+            gap -= full
+        apart = _norm(*multipliers)
+        for gap, old in zip(multipliers, now.multipliers, strict=True):
+            gap *= zeta
+            gap += old
         if self._zeta.rule == "balances":
             zeta *= _balance(now.full, full, apart, multipliers, zeta)
         elif self._zeta.rule == "settles" and apart > NEARER * now.apart:
             zeta = self._zeta.grown(zeta)
-        after = State(full, copies, multipliers, zeta, apart)
+        ranks = tuple(copy.rank for copy in copies if copy.rank is not None)
+        after = State(full, multipliers, ranks, self._low_rank(copies), zeta, apart)
         self._now, self._progress = after, self._measured(after)
 
     def _proximal(self, k: int, zeta: float) -> Copy:
-        return self._parts[k].prox(self._now.full - self._now.multipliers[k] / zeta, zeta)
+        target = self._now.multipliers[k] / -zeta
+        target += self._now.full
+        return self._parts[k].prox(target, zeta)
+
+    def _low_rank(self, copies: Sequence[Copy]) -> tuple[Component, ...]:
+        """Return the copies that are low-rank matrices, if the answer is made of them."""
+        return tuple(copy.component for copy in copies if copy.component is not None)
 
 
 class PenalisedSolver(SplittingSolver):
@@ -267,11 +278,12 @@ class PenalisedSolver(SplittingSolver):
         full = self._mean(components)
         copies = [*(Copy.of(each, full) for each in components), *(Copy(full) for _ in self._graphs)]
         multipliers = [part.multiplier(copy) for part, copy in zip(parts, copies, strict=True)]
-        super().__init__(fidelity, parts, zeta, State(full, copies, multipliers, zeta.first))
+        ranks = tuple(component.rank for component in components)
+        super().__init__(fidelity, parts, zeta, State(full, multipliers, ranks, tuple(components), zeta.first))
 
     def model(self) -> FoldedLowRank:
         """Return the answer so far."""
-        return FoldedLowRank(self._shape, _components(self._now), self._weights)
+        return FoldedLowRank(self._shape, self._now.components, self._weights)
 
     def _mean(self, components: Sequence[Component]) -> Floats:
         full = np.zeros(self._shape, components[0].u.dtype)
@@ -281,10 +293,9 @@ class PenalisedSolver(SplittingSolver):
 
     def _measured(self, state: State) -> Progress:
         """Return the loss of the mean of the low-rank copies, and the penalty of each copy."""
-        components = _components(state)
-        full = self._mean(components)
+        full = self._mean(state.components)
         objective = self._fidelity.value(full) + sum(graph.value(full) for graph in self._graphs)
-        objective += self._regulariser.penalty([component.s for component in components])
+        objective += self._regulariser.penalty([component.s for component in state.components])
         return Progress(objective, math.nan, state.ranks)
 
 
@@ -306,12 +317,14 @@ class FixedSolver(SplittingSolver):
     def __init__(self, fidelity: Fixed, parts: Sequence[Part], zeta: Zeta, start: Floats | None) -> None:
         zero = np.zeros_like(fidelity.first_step())
         full = fidelity.closest(zero.copy() if start is None else np.array(start, dtype=zero.dtype), 0.0)
-        copies = [Copy(full, 0) for _ in parts]
-        super().__init__(fidelity, parts, zeta, State(full, copies, [zero for _ in parts], zeta.first))
+        super().__init__(fidelity, parts, zeta, State(full, [zero] * len(parts), (0,) * len(parts), (), zeta.first))
 
     def model(self) -> Dense:
         """Return the answer so far."""
         return Dense(self._now.full, self._now.ranks)
+
+    def _low_rank(self, copies: Sequence[Copy]) -> tuple[Component, ...]:
+        return ()
 
     def _measured(self, state: State) -> Progress:
         values = mode_by_mode([partial(part.value, state.full) for part in self._parts], state.full.size)
@@ -322,10 +335,6 @@ def low_rank_parts(regulariser: ProximalAverage) -> list[Part]:
     """Return the penalties of the unfoldings as parts."""
     each = zip(regulariser.modes, regulariser.lam, regulariser.penalties, strict=True)
     return [LowRank(*given) for given in each]
-
-
-def _components(state: State) -> list[Component]:
-    return [copy.component for copy in state.copies if copy.component is not None]
 
 
 def _balance(before: Floats, now: Floats, apart: float, multipliers: Sequence[Floats], zeta: float) -> float:
