@@ -26,29 +26,39 @@ if TYPE_CHECKING:
     from .methods.factorised import Tmac, TmacTT, Trlrf, TuckerDescent
     from .methods.grow import Grow
     from .methods.nort import Nort, SmoothedNort
+    from .methods.overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
     from .methods.problem import Problem
     from .methods.rescal import Rescal
     from .methods.softimpute import SoftImpute
+    from .methods.tubal import Tennn
     from .methods.tucker_als import TuckerAls
     from .observations import Observations
 
 _HOMES = {
+    "Admm": "methods.overlapped",
     "Clock": "_support.clock",
     "CP": "methods.cp",
     "Choice": "choosing.splits",
+    "Falrtc": "methods.overlapped",
     "Fit": "fit",
+    "Gdpan": "methods.overlapped",
     "Grow": "methods.grow",
+    "Halrtc": "methods.overlapped",
+    "Lrtc": "methods.overlapped",
     "Method": "methods.base",
     "Nort": "methods.nort",
     "Observations": "observations",
+    "PaApg": "methods.overlapped",
     "Problem": "methods.problem",
     "Rescal": "methods.rescal",
+    "Rtdgc": "methods.overlapped",
     "SmoothedNort": "methods.nort",
     "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
     "Tmac": "methods.factorised",
     "TmacTT": "methods.factorised",
     "Trlrf": "methods.factorised",
+    "Tennn": "methods.tubal",
     "TuckerAls": "methods.tucker_als",
     "TuckerDescent": "methods.factorised",
     "compare": "comparison",
@@ -73,18 +83,26 @@ _MODULES = (
 
 __all__ = [
     "CP",
+    "Admm",
     "Choice",
     "Clock",
+    "Falrtc",
     "Fit",
+    "Gdpan",
     "Grow",
+    "Halrtc",
+    "Lrtc",
     "Method",
     "Nort",
     "Observations",
+    "PaApg",
     "Problem",
     "Rescal",
+    "Rtdgc",
     "SmoothedNort",
     "SoftImpute",
     "Status",
+    "Tennn",
     "Tmac",
     "TmacTT",
     "Trlrf",

@@ -194,7 +194,7 @@ def compare(
         pipeline = Pipeline(job.task, Run(random, clock, display))
         rows: list[Contender] = []
         try:
-            pipeline.prepare(made[0])
+            pipeline.prepare(made)
             for method in made:
                 rows.append(_contender(pipeline, method, clock.part(1 / (len(made) - len(rows)))))
         except (Stopped, KeyboardInterrupt) as stop:

@@ -30,6 +30,14 @@ GIVEN = {
     "tmac": {"rank": 2},
     "tmac_tt": {"rank": 2},
     "trlrf": {"rank": 2, "lam": 1.0},
+    "pa_apg": {"lam": 0.2},
+    "gdpan": {"lam": 0.1},
+    "admm": {"lam": 0.2},
+    "lrtc": {"lam": 0.1},
+    "halrtc": {"weights": 1.0},
+    "falrtc": {"weights": 1.0},
+    "rtdgc": {"lam": 1.0},
+    "tennn": {"along": 2},
 }
 """Settings that leave nothing open; a new method adds its own."""
 

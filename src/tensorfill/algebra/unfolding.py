@@ -105,7 +105,11 @@ def times(matrix: Matrix, tensor: Floats, mode: int) -> Floats:
     """
     if not scipy.sparse.issparse(matrix):
         before, after = sizes_around(tensor.shape, mode)
-        product = matrix @ tensor.reshape(before, tensor.shape[mode], after)
+        if after == 1:
+            # One product with a matrix instead of many with vectors.
+            product = tensor.reshape(before, tensor.shape[mode]) @ matrix.T
+        else:
+            product = matrix @ tensor.reshape(before, tensor.shape[mode], after)
     else:
         product = np.moveaxis((matrix @ unfold(tensor, mode)).reshape(-1, *_others(tensor.shape, mode)), 0, mode)
     sizes = [matrix.shape[0] if other == mode else size for other, size in enumerate(tensor.shape)]

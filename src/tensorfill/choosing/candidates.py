@@ -66,9 +66,9 @@ def candidates(
 def _check(method: Method, task: Task) -> None:
     """Refuse, with one sentence, a method that does not take the data or the stages around it."""
     task.check(method)
-    if not method.takes_robust:
-        loss = Square() if is_robust(task.loss) else task.loss
-        method.check(Problem(task.observations, loss))  # type: ignore[arg-type]
+    # For a method without a robust loss of its own, corrupt entries are left out and the rest has the square loss.
+    loss = Square() if is_robust(task.loss) else task.loss
+    method.check(Problem(task.observations, loss))  # type: ignore[arg-type]
 
 
 def _naming_others(refusal: ValueError, task: Task) -> ValueError:
@@ -122,7 +122,7 @@ def _of_these(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
 
 def _with_mode_numbers(method: Method, labels: Labels) -> Method:
     """Return a method whose modes are numbers, from one that may name them."""
-    numbered = {name: getattr(method, name, None) for name in ("modes", "mode")}
+    numbered = {name: getattr(method, name, None) for name in ("modes", "mode", "along")}
     found = {name: labels.numbers(given) for name, given in numbered.items() if given is not None}
     if isinstance(found.get("mode"), str):
         found["mode"] = labels.mode(found["mode"])

@@ -53,9 +53,18 @@ def outliers(
     return np.stack(positions, axis=1), differences[corrupt]
 
 
-def are_outliers(observations: Observations, model: Model) -> Booleans:
-    """Return whether each observed entry is judged corrupt; see `outliers`."""
-    return _judged(observations, model, None)[1]
+def are_outliers(observations: Observations, model: Model, residuals: Floats | None = None) -> Booleans:
+    """Return whether each observed entry is judged corrupt; see `outliers`.
+
+    Parameters
+    ----------
+    observations, model
+        The data, and the answer of a robust fit.
+    residuals
+        Residuals of entries that the fit did not see, whose noise is that of the data; by default those of all entries.
+    """
+    beyond = None if residuals is None else largest_noise(noise_scale(residuals), len(observations))
+    return _judged(observations, model, beyond)[1]
 
 
 def without_outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> Observations:

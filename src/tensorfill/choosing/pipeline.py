@@ -65,7 +65,7 @@ class Pipeline:
         """Run a method on all entries as it is, with nothing held out."""
         start = self._task.start
         try:
-            problem, near = self._judged(method, choosing=False)
+            problem, near = self._judged(method, choosing=False, robust=method.takes_robust)
             self._run.display.begin("fitting", method.max_iter)
             first = near if start is None and near is not None and method.can_start_from(near, problem) else start
             result = fitted(
@@ -83,7 +83,7 @@ class Pipeline:
         only the best gets the stages after the method.
         """
         try:
-            self.prepare(methods[0])
+            self.prepare(methods)
             for number, method in enumerate(methods):
                 share = self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None
                 answer = self.contend(method, share, finish=all_of_them)
@@ -99,9 +99,13 @@ class Pipeline:
         except (Stopped, TimeUp, KeyboardInterrupt) as stop:
             return self._best_so_far(stop)
 
-    def prepare(self, method: Method) -> None:
-        """Judge which entries are corrupt, if the loss asks for it, and hold entries out."""
-        self._problem, _ = self._judged(method, choosing=True)
+    def prepare(self, methods: Sequence[Method]) -> None:
+        """Judge which entries are corrupt, if the loss asks for it, and hold entries out.
+
+        If every method takes the robust loss itself, all entries stay, and held-out ones are judged by that loss too.
+        """
+        robust = all(method.takes_robust for method in methods)
+        self._problem, _ = self._judged(methods[0], choosing=True, robust=robust)
         self.splits, self.holdout = make_splits(
             self._problem.observations, self._problem.loss, self._task.choice, self._run.rng, self._task.graphs
         )
@@ -148,16 +152,16 @@ class Pipeline:
 
     # The stages
 
-    def _judged(self, method: Method, *, choosing: bool) -> tuple[Problem, Model | None]:
+    def _judged(self, method: Method, *, choosing: bool, robust: bool) -> tuple[Problem, Model | None]:
         """Return the problem and, for a robust loss, where to start.
 
-        If settings are chosen, the entries that are judged corrupt are left out. If not, they stay, and the loss allows
-        for them.
+        With methods that take a `robust` loss as it is, all entries stay. With others, the entries that are judged
+        corrupt are left out if settings are chosen; if not, they stay, and the loss allows for them.
         """
         task, run = self._task, self._run
         if not is_robust(task.loss):
             return Problem(task.observations, task.loss), None  # type: ignore[arg-type]
-        if method.takes_robust and not choosing:
+        if robust:
             return Problem(task.observations, make_robust(task.loss)), None  # type: ignore[arg-type]
         run.display.begin("looking for corrupt entries", None)
         watch = Watch(run.watch(counting=False), run.clock, self._keep_rough)
@@ -336,6 +340,9 @@ class Pipeline:
 
     def _outcome(self, answer: Answer, result: Result, method: Method | None = None) -> Outcome:
         held_out = np.concatenate([split.held_out.values for split in self.splits])
+        corrupt = self._corrupt
+        if corrupt is None and is_robust(self._task.loss):
+            corrupt = are_outliers(self._task.observations, result.model, answer.residuals)
         outcome = Outcome(
             method=answer.trial.method if method is None else method,
             result=result,
@@ -348,7 +355,7 @@ class Pipeline:
             smoothing=answer.smoothing,
             centred=answer.centred,
             mu=answer.trial.point.mu,
-            corrupt=self._corrupt,
+            corrupt=corrupt,
         )
         return self._filled(outcome, self._problem)
 

@@ -18,8 +18,8 @@ CLEARLY_WORSE = 1.3
 class Walk:
     """Chooses the open settings of a method one after the other.
 
-    Along an axis every value is tried from the answer of the last, until held-out entries no longer gain. Then the
-    next axis is walked from the best. A method with nothing open is tried as it is.
+    Along an axis every value is tried from the answer of the last, until held-out entries no longer gain; if its values
+    have no order, all are. Then the next axis is walked from the best. A method with nothing open is tried as it is.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Walk:
             method = replace(self._method, **settings)
             last = trials.run(method, last, tried=_numbers(settings), max_iter=method.trial_iterations)
             best, since = (last, 0) if last.beats(best) else (best, since + 1)
-            if since >= PATIENCE or _clearly_worse(last, best):
+            if axis.ordered and (since >= PATIENCE or _clearly_worse(last, best)):
                 return
 
     def _stiffen(self, trials: Trials) -> None:
@@ -75,8 +75,18 @@ def _clearly_worse(last: Trial, best: Trial | None) -> bool:
 
 
 def _numbers(settings: dict[str, Any]) -> dict[str, float]:
-    """Return the settings that the path records."""
-    return {name: value for name, value in settings.items() if isinstance(value, int | float)}
+    """Return the settings that the path records; one for each mode has a name for each.
+
+    >>> _numbers({"rank": 3, "weights": (0.5, 0.25)})
+    {'rank': 3, 'weights_0': 0.5, 'weights_1': 0.25}
+    """
+    several = {
+        f"{name}_{place}": each
+        for name, value in settings.items()
+        if isinstance(value, tuple)
+        for place, each in enumerate(value)
+    }
+    return {name: value for name, value in (settings | several).items() if isinstance(value, int | float)}
 
 
 def search_for(method: Method) -> Search:

@@ -18,6 +18,7 @@ from .._support.parallel import blas_threads
 from .._support.records import Records
 from .._support.words import bytes_in_words
 from ..losses import Square, error
+from ..losses.robust import Robust
 from ..models.base import Model
 from ..observations import Observations
 from .problem import Problem
@@ -170,11 +171,15 @@ class Axis:
         The values to try, in order. Each trial starts from the answer of the one before.
     meanwhile
         The value it has while the axes before it are walked.
+    ordered
+        Whether the values go from simple to complex, so that the walk ends when held-out entries no longer gain. If
+        not, all of them are tried.
     """
 
     setting: str
     values: Sequence[Any]
     meanwhile: Any = None
+    ordered: bool = True
 
 
 STAGES = ("laplacian", "smooth", "centre", "refine")
@@ -280,7 +285,8 @@ class Method(ABC):
         what is particular to it.
         """
         shape, dtype = problem.observations.shape, problem.observations.dtype
-        if self.square_only and not isinstance(problem.loss, Square):
+        allowed = (Square, Robust) if self.takes_robust else Square
+        if self.square_only and not isinstance(problem.loss, allowed):
             raise Unsuited(f"method '{self.name}' takes loss 'square' only, but the loss is {problem.loss!r}.")
         if len(shape) < self.fewest_modes:
             raise Unsuited(

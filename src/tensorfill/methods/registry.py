@@ -12,7 +12,9 @@ from .cp import CP
 from .factorised import Tmac, TmacTT, Trlrf, TuckerDescent
 from .grow import Grow
 from .nort import Nort
+from .overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
 from .softimpute import SoftImpute
+from .tubal import Tennn
 from .tucker_als import TuckerAls
 
 METHODS: dict[str, type[Method]] = {
@@ -20,6 +22,7 @@ METHODS: dict[str, type[Method]] = {
     for kind in (
         Nort, Grow, CP, SoftImpute, TuckerAls,
         TuckerDescent, Tmac, TmacTT, Trlrf,
+        PaApg, Gdpan, Admm, Lrtc, Halrtc, Falrtc, Rtdgc, Tennn,
     )
 }  # fmt: skip
 """A new method is one file and one line here."""

@@ -91,7 +91,7 @@ class NortSolver:
     ) -> None:
         self._problem, self._regulariser, self._storage = problem, regulariser, storage
         self._momentum, self._svd, self._rng = momentum, svd, rng
-        components = _starting_components(start, problem.observations, self._regulariser.modes)
+        components = starting_components(start, problem.observations, self._regulariser.modes)
         self._now = self._before = self._iterate(components, [component.u for component in components])
 
     def progress(self) -> Progress:
@@ -179,7 +179,7 @@ class NortSolver:
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
 
 
-def _starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
+def starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
     """Return one component for each mode: that of `start`, or zero if it has none."""
     shape, dtype = observations.shape, observations.dtype
     found: dict[int, Component] = {}

@@ -1,0 +1,31 @@
+"""A method on whole tensors needs no more memory than it says."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from tensorfill import Problem
+from tensorfill.losses import Square
+from tensorfill.methods.registry import METHODS, make_method
+from tests.methods.test_contract import GIVEN
+from tests.methods.zoo import low_rank
+
+WHOLE = sorted(name for name, kind in METHODS.items() if kind.whole_tensors)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_it_holds_at_most_as_many_tensors_as_it_says(name):
+    _, data = low_rank((48, 44, 40), noise=1.0)
+    problem = Problem(data, Square())
+    assert data.positions.size
+    method = make_method(name, {**GIVEN[name], "max_iter": 3})
+    tracemalloc.start()
+    try:
+        method.solve(problem, rng=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    whole = 8 * 48 * 44 * 40
+    assert 0.2 * METHODS[name].whole_tensors * whole < peak <= METHODS[name].whole_tensors * whole
