@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .methods.nort import Nort, SmoothedNort
     from .methods.problem import Problem
     from .methods.rescal import Rescal
+    from .methods.riemannian import RP
     from .methods.softimpute import SoftImpute
     from .methods.tucker_als import TuckerAls
     from .observations import Observations
@@ -41,6 +42,7 @@ _HOMES = {
     "Nort": "methods.nort",
     "Observations": "observations",
     "Problem": "methods.problem",
+    "RP": "methods.riemannian",
     "Rescal": "methods.rescal",
     "SmoothedNort": "methods.nort",
     "SoftImpute": "methods.softimpute",
@@ -68,6 +70,7 @@ _MODULES = (
 
 __all__ = [
     "CP",
+    "RP",
     "Choice",
     "Clock",
     "Fit",

@@ -26,6 +26,7 @@ GIVEN = {
     "cp": {"rank": 2, "ridge": 1e-3},
     "softimpute": {"lam": 0.5},
     "tucker_als": {"rank": 2},
+    "rp": {"rank": 2},
 }
 """Settings that leave nothing open; a new method adds its own."""
 

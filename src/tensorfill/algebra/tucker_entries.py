@@ -84,6 +84,42 @@ def sums_over_blocks(
     return total
 
 
+def gradients(coords: Integers, values: Floats, core: Floats, rows: FactorRows) -> tuple[list[Floats], Floats]:
+    """Return the gradients of ``sum over p of values[p] X_p`` with respect to every factor and to the core.
+
+    Every mode has a factor. The cost is about one rank an entry, for all gradients together.
+    """
+    from .compiled import tucker_derivatives
+
+    flat = np.ascontiguousarray(core, dtype=np.float64).ravel()
+    shares = thread_shares(0, len(coords), most=len(coords) // max(LEAST_SHARE, rows.flat.size + flat.size))
+    in_rows, in_core = np.zeros((len(shares) - 1, rows.flat.size)), np.zeros((len(shares) - 1, flat.size))
+    given = coords, values, flat, *rows.arrays
+    side_by_side(
+        [
+            partial(tucker_derivatives.add_gradients, *given, *share, *outs)
+            for share, *outs in zip(itertools.pairwise(shares), in_rows, in_core, strict=True)
+        ]
+    )
+    parts = np.split(in_rows.sum(axis=0), rows.starts[1:])
+    factors = [part.reshape(-1, rank) for part, rank in zip(parts, rows.ranks, strict=True)]
+    return factors, in_core.sum(axis=0).reshape(core.shape)
+
+
+def changes_at(
+    coords: Integers, core: Floats, rows: FactorRows, core_change: Floats, row_changes: FactorRows
+) -> Floats:
+    """Return the derivatives of the entries at these coordinates along a change of the core and of all factors."""
+    from .compiled import tucker_derivatives
+
+    out = np.empty(len(coords))
+    here, onward = (np.ascontiguousarray(each, dtype=np.float64).ravel() for each in (core, core_change))
+    given = coords, here, onward, rows.flat, row_changes.flat, rows.starts, rows.ranks
+    shares = thread_shares(0, len(coords), most=len(coords) // LEAST_SHARE)
+    side_by_side([partial(tucker_derivatives.changes_at, *given, *share, out) for share in itertools.pairwise(shares)])
+    return out
+
+
 def thread_shares(first: int, last: int, *, most: int) -> Integers:
     """Return where the entries from `first` to `last` are cut for the threads, into `most` shares at most."""
     return np.linspace(first, last, max(1, min(thread_count(), most)) + 1).astype(np.int64)

@@ -11,10 +11,11 @@ from .base import Method
 from .cp import CP
 from .grow import Grow
 from .nort import Nort
+from .riemannian import RP
 from .softimpute import SoftImpute
 from .tucker_als import TuckerAls
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, Grow, CP, SoftImpute, TuckerAls)}
+METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, Grow, CP, SoftImpute, TuckerAls, RP)}
 """A new method is one file and one line here."""
 
 AUTOMATIC = ("grow", "nort")

@@ -112,18 +112,7 @@ class TuckerAls(Method):
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return growing ranks, while the unknowns stay below the number of entries."""
-        if not self.open_settings:
-            return ()
-        observations = problem.observations
-        values: list[int] = []
-        for rank in RANKS:
-            ranks = possible_ranks(observations.shape, rank)
-            unknowns = math.prod(ranks) + sum(size * each for size, each in zip(observations.shape, ranks, strict=True))
-            too_many = math.prod(ranks) > MOST_TO_CHOOSE or unknowns > len(observations)
-            if values and (too_many or ranks == possible_ranks(observations.shape, values[-1])):
-                break
-            values.append(rank)
-        return [Axis("rank", tuple(values))]
+        return [Axis("rank", ranks_to_try(problem.observations))] if self.open_settings else ()
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a Tucker model, or one of NORT with few enough unknowns, for this problem."""
@@ -221,6 +210,19 @@ def possible_ranks(shape: Sequence[int], rank: int | Sequence[int]) -> tuple[int
     for mode in range(len(ranks)):
         ranks[mode] = min(ranks[mode], math.prod(ranks[:mode] + ranks[mode + 1 :]))
     return tuple(ranks)
+
+
+def ranks_to_try(observations: Observations) -> tuple[int, ...]:
+    """Return growing ranks, while the unknowns stay below the number of entries."""
+    values: list[int] = []
+    for rank in RANKS:
+        ranks = possible_ranks(observations.shape, rank)
+        unknowns = math.prod(ranks) + sum(size * each for size, each in zip(observations.shape, ranks, strict=True))
+        too_many = math.prod(ranks) > MOST_TO_CHOOSE or unknowns > len(observations)
+        if values and (too_many or ranks == possible_ranks(observations.shape, values[-1])):
+            break
+        values.append(rank)
+    return tuple(values)
 
 
 def with_directions(
