@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .methods.base import Method, Status
     from .methods.cp import CP
     from .methods.grow import Grow
+    from .methods.latent import FFW, TRMM, Greedy
     from .methods.nort import Nort, SmoothedNort
     from .methods.problem import Problem
     from .methods.rescal import Rescal
@@ -36,7 +37,9 @@ _HOMES = {
     "Clock": "_support.clock",
     "CP": "methods.cp",
     "Choice": "choosing.splits",
+    "FFW": "methods.latent",
     "Fit": "fit",
+    "Greedy": "methods.latent",
     "Grow": "methods.grow",
     "Method": "methods.base",
     "Nort": "methods.nort",
@@ -47,6 +50,7 @@ _HOMES = {
     "SmoothedNort": "methods.nort",
     "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
+    "TRMM": "methods.latent",
     "TuckerAls": "methods.tucker_als",
     "compare": "comparison",
     "complete": "completion",
@@ -70,10 +74,13 @@ _MODULES = (
 
 __all__ = [
     "CP",
+    "FFW",
     "RP",
+    "TRMM",
     "Choice",
     "Clock",
     "Fit",
+    "Greedy",
     "Grow",
     "Method",
     "Nort",

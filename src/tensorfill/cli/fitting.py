@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..choosing.splits import Choice
 
 # The registries take several times as long to import as everything that help needs. A test compares them with these.
-METHODS = ("nort", "grow", "cp", "softimpute", "tucker_als", "rp")
+METHODS = ("nort", "grow", "cp", "softimpute", "tucker_als", "rp", "ffw", "greedy", "trmm")
 LOSSES = ("square", "huber", "logistic", "poisson", "l1", "capped_l1", "lsp", "mcp", "scad")
 PENALTIES = ("lsp", "nuclear", "capped_l1", "tnn", "scad", "mcp")
 

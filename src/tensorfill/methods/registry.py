@@ -10,12 +10,15 @@ from .._support.checks import choice, listed
 from .base import Method
 from .cp import CP
 from .grow import Grow
+from .latent import FFW, TRMM, Greedy
 from .nort import Nort
 from .riemannian import RP
 from .softimpute import SoftImpute
 from .tucker_als import TuckerAls
 
-METHODS: dict[str, type[Method]] = {kind.name: kind for kind in (Nort, Grow, CP, SoftImpute, TuckerAls, RP)}
+METHODS: dict[str, type[Method]] = {
+    kind.name: kind for kind in (Nort, Grow, CP, SoftImpute, TuckerAls, RP, FFW, Greedy, TRMM)
+}
 """A new method is one file and one line here."""
 
 AUTOMATIC = ("grow", "nort")
