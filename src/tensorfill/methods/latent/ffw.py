@@ -11,8 +11,9 @@ orthonormal bases of the left and right vectors, it lowers
 
     f(sum_d fold_d(U_d S_d V_d^T)) + lam sum_d |S_d|_* / sqrt(I_d)
 
-over the small matrices S_d, by proximal gradient steps. X is the minimum if no sqrt(I_d) sigma_d is above lam. Otherwise
-the residuals R = P(O - X), scaled by t = min(1, lam / the largest of these), are feasible for the dual problem, and
+over the small matrices S_d, by proximal gradient steps. X is the minimum if no sqrt(I_d) sigma_d is above lam.
+Otherwise the residuals R = P(O - X), scaled by t = min(1, lam / the largest of these), are feasible for the dual
+problem, and
 
     gap = F(X) - (1/2 |O|^2 - 1/2 |O - t R|^2)  >=  F(X) - the minimum,
 
@@ -37,14 +38,17 @@ from ..problem import Problem
 from .base import LatentMethod, answer
 from .terms import LatentSquares, LeadingPairs
 
-RATIO = 0.6
+RATIO = 0.5
 """Each lambda of the path is this much of the last."""
 
-POINTS = 12
+POINTS = 14
 """The number of lambdas on the path."""
 
 NEW_TERMS = 4
 """The terms that a step adds in each mode."""
+
+SWEEPS = 2
+"""The sweeps that find them; the next step goes on from what these leave."""
 
 CORRECTIONS = 15
 """The proximal gradient steps after new terms."""
@@ -74,9 +78,9 @@ class FFW(LatentMethod):
     Notes
     -----
     The published method adds the term of one mode, and changes only its weight against all others, by a line search.
-    Here the leading terms of all modes, which are found anyway, are added, and all terms are corrected within their span, which
-    saves most of the steps. It also makes a bound of the norm, which Frank-Wolfe steps otherwise need, unnecessary, so
-    that the norm has a weight.
+    Here the leading terms of all modes, which are found anyway, are added, and all terms are corrected within their
+    span, which saves most of the steps. It also makes a bound of the norm, which Frank-Wolfe steps otherwise need,
+    unnecessary, so that the norm has a weight.
 
     References
     ----------
@@ -94,7 +98,7 @@ class FFW(LatentMethod):
     """
 
     name: ClassVar[str] = "ffw"
-    trial_iterations: ClassVar[int | None] = 20
+    trial_iterations: ClassVar[int | None] = 8
 
     lam: float | str = "auto"
 
@@ -113,7 +117,7 @@ class FFW(LatentMethod):
         if not self.open_settings:
             return ()
         squares = LatentSquares(problem, self.unfolded_modes(problem))
-        found = LeadingPairs(rng).find(squares, -squares.values, self.blocks_of(None, problem))
+        found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, self.blocks_of(None, problem))
         # Data that is zero everywhere has no scale, and any lambda gives zero.
         largest = _steepness(found, squares.shape) or 1.0
         return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
@@ -159,9 +163,9 @@ class FFWSolver:
         rng: np.random.Generator,
     ) -> None:
         self._squares, self._blocks, self._lam = squares, tuple(blocks), lam
-        self._dtype, self._pairs = problem.observations.dtype, LeadingPairs(rng)
+        self._dtype, self._pairs = problem.observations.dtype, LeadingPairs(rng, SWEEPS)
         self._prices = [lam / math.sqrt(squares.shape[mode]) for mode in squares.modes]
-        self._residuals = squares.seen(blocks) - squares.values
+        self._residuals: Floats = squares.seen(blocks) - squares.values
         self._objective = _objective(self._residuals, self._prices, [block.s for block in blocks])
         self.gap = math.inf
 

@@ -24,6 +24,9 @@ from ..problem import Problem
 from .base import LatentMethod, answer
 from .terms import LatentSquares, LeadingPairs, Terms
 
+SWEEPS = 8
+"""The sweeps that find a leading pair, which is never found again."""
+
 RIDGE = 1e-12
 """Added to the diagonal of H, relative to its mean, so that terms that repeat others can be solved for."""
 
@@ -119,7 +122,7 @@ class GreedySolver:
 
     def __init__(self, terms: Terms, rank: int, problem: Problem, rng: np.random.Generator) -> None:
         self._terms, self._rank = terms, rank
-        self._dtype, self._pairs = problem.observations.dtype, LeadingPairs(rng)
+        self._dtype, self._pairs = problem.observations.dtype, LeadingPairs(rng, SWEEPS)
 
     def progress(self) -> Progress:
         """Return the current state; the objective falls at every step."""

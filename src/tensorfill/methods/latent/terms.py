@@ -30,9 +30,6 @@ from .base import leading_start
 WIDTH = 8
 """The columns of the block that finds a leading pair; those beside the first are where the next pair comes from."""
 
-SWEEPS = 2
-"""The sweeps of the subspace iteration, which starts from the block of the step before."""
-
 
 class LatentSquares:
     """The square loss at the observed entries, for tensors that are sums of folded low-rank matrices.
@@ -163,10 +160,12 @@ class LeadingPairs:
     ----------
     rng
         Decides where the first search starts.
+    sweeps
+        The sweeps of a search.
     """
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(self, rng: np.random.Generator, sweeps: int) -> None:
+        self._rng, self._sweeps = rng, sweeps
         self._last: dict[int, Floats] = {}
 
     def find(
@@ -177,7 +176,7 @@ class LeadingPairs:
         for mode in squares.modes:
             gradient = squares.unfolding(mode, residuals, blocks)
             start = leading_start(gradient.shape[0], WIDTH, self._rng, self._last.get(mode))
-            decomposed = subspace_svd(gradient, start, SWEEPS)
+            decomposed = subspace_svd(gradient, start, self._sweeps)
             if len(decomposed.s) and decomposed.s[0] > 0:
                 found.append(Component(mode, -decomposed.u[:, :count], decomposed.s[:count], decomposed.v(count)))
                 self._last[mode] = decomposed.u

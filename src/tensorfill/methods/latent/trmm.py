@@ -2,9 +2,9 @@
 
     minimise  1/2 sum over observed p of (X_p - O_p)^2 + lam/2 sum_d |unfold_d X_d|_*^2,    X = sum_d X_d.
 
-A squared nuclear norm is the least of trace(X_d^T T^-1 X_d) over positive matrices T of trace one. With T_d = B_d B_d^T,
-|B_d|_F = 1, what is left of the problem is a function of these small factors, the value of a linear system on the
-observed entries:
+A squared nuclear norm is the least of trace(X_d^T T^-1 X_d) over positive matrices T of trace one. With
+T_d = B_d B_d^T, |B_d|_F = 1, what is left of the problem is a function of these small factors, the value of a linear
+system on the observed entries:
 
     g(B) = max over z of  <z, O> - 1/2 z^T K z = 1/2 <z, O>  at  K z = O,
 
@@ -40,7 +40,7 @@ from .terms import LatentSquares, LeadingPairs
 RATIO = 0.4
 """Each lambda of the path is this much of the last."""
 
-POINTS = 12
+POINTS = 10
 """The number of lambdas on the path."""
 
 RANKS = (20, 40)
@@ -49,7 +49,7 @@ FIRST_RANK = 10
 
 INNER_TOLERANCE = 1e-6
 INNER_STEPS = 100
-"""Inner conjugate gradients end when the residual has fallen to this share of the observations, or after so many steps."""
+"""Inner conjugate gradients end at residuals of this share of the observations, or after so many steps."""
 
 SWEEPS = 3
 SMALL = 0.1
@@ -67,8 +67,8 @@ class TRMM(LatentMethod):
     """The squared latent nuclear norm by Riemannian conjugate gradients on its dual problem, for the square loss.
 
     The answer is a sum of low-rank matrices, one for each mode, folded into tensors. An iteration solves one or two
-    linear systems on the observed entries, each by some tens of conjugate gradient steps of about 2 r multiplications an
-    entry and mode. Nothing of the size of the tensor is made. Take it as a convex baseline for sparse data of any size
+    linear systems on the observed entries, each by some tens of conjugate gradient steps of about 2 r multiplications
+    an entry and mode. Nothing of the size of the tensor is made. Take it as a convex baseline for sparse data
     that keeps its ranks small by itself; as all latent norms it shrinks large values.
 
     Parameters
@@ -103,7 +103,7 @@ class TRMM(LatentMethod):
     """
 
     name: ClassVar[str] = "trmm"
-    trial_iterations: ClassVar[int | None] = 15
+    trial_iterations: ClassVar[int | None] = 8
 
     lam: float | str = "auto"
     rank: int | str = "auto"
@@ -126,7 +126,7 @@ class TRMM(LatentMethod):
         if is_auto(self.lam, "lam"):
             squares = LatentSquares(problem, self.unfolded_modes(problem))
             # The lambda at which the leading term of the observed entries, by itself, is halved.
-            found = LeadingPairs(rng).find(squares, -squares.values, self.blocks_of(None, problem))
+            found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, self.blocks_of(None, problem))
             unit = max((squares.products(_alone(term), [_alone(term)])[0].item() for term in found), default=1.0)
             paths.append(Axis("lam", [unit * RATIO**step for step in range(POINTS)], meanwhile=unit))
         if is_auto(self.rank, "rank"):
