@@ -36,6 +36,10 @@ HYPERSPECTRAL = {"cave": "cave_scene_256x256x31.npz", "indian-pines": "indian_pi
 """Hyper-spectral images by name."""
 
 
+NETWORK = "youtube_subset_2000x2000x5.npz"
+"""A sample of the YouTube network."""
+
+
 class DataMissing(FileNotFoundError):
     """The shared data is not on this machine; the message says what was looked for and what to do."""
 
@@ -106,6 +110,25 @@ def hyperspectral(name: str) -> NDArray[np.float64]:
     """Return a hyper-spectral image by row, column and band: ``"cave"`` or ``"indian-pines"``."""
     with np.load(_file("hyperspectral", HYPERSPECTRAL[name])) as file:
         return np.asarray(file["X"], dtype=np.float64)
+
+
+Entries = tuple[NDArray[np.int64], NDArray[np.float64], tuple[int, ...]]
+"""Coordinates, values and the shape of a tensor."""
+
+
+def network() -> tuple[Entries, Entries]:
+    """Return some entries to fit and others to test with, of a network by user, user and relation (2000 x 2000 x 5).
+
+    A value is 1 for a link and 0 for none.
+    """
+    with np.load(_file("network", NETWORK)) as file:
+        shape = tuple(int(size) for size in file["shape"])
+        fitted, tested = (file[name].astype(np.int64) for name in ("valid", "test"))
+    return (fitted[:, :3], fitted[:, 3].astype(np.float64), shape), (
+        tested[:, :3],
+        tested[:, 3].astype(np.float64),
+        shape,
+    )
 
 
 def _file(folder: str, name: str) -> Path:

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from .methods.cp import CP
     from .methods.factorised import Tmac, TmacTT, Trlrf, TuckerDescent
     from .methods.grow import Grow
+    from .methods.latent import FFW, TRMM, Greedy
     from .methods.nort import Nort, SmoothedNort
     from .methods.overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
     from .methods.problem import Problem
     from .methods.rescal import Rescal
+    from .methods.riemannian import RP
     from .methods.softimpute import SoftImpute
     from .methods.tubal import Tennn
     from .methods.tucker_als import TuckerAls
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Admm": "methods.overlapped",
-    "Clock": "_support.clock",
     "CP": "methods.cp",
     "Choice": "choosing.splits",
+    "Clock": "_support.clock",
+    "FFW": "methods.latent",
     "Falrtc": "methods.overlapped",
     "Fit": "fit",
     "Gdpan": "methods.overlapped",
+    "Greedy": "methods.latent",
     "Grow": "methods.grow",
     "Halrtc": "methods.overlapped",
     "Lrtc": "methods.overlapped",
@@ -50,15 +54,17 @@ _HOMES = {
     "Observations": "observations",
     "PaApg": "methods.overlapped",
     "Problem": "methods.problem",
+    "RP": "methods.riemannian",
     "Rescal": "methods.rescal",
     "Rtdgc": "methods.overlapped",
     "SmoothedNort": "methods.nort",
     "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
+    "TRMM": "methods.latent",
+    "Tennn": "methods.tubal",
     "Tmac": "methods.factorised",
     "TmacTT": "methods.factorised",
     "Trlrf": "methods.factorised",
-    "Tennn": "methods.tubal",
     "TuckerAls": "methods.tucker_als",
     "TuckerDescent": "methods.factorised",
     "compare": "comparison",
@@ -83,12 +89,16 @@ _MODULES = (
 
 __all__ = [
     "CP",
+    "FFW",
+    "RP",
+    "TRMM",
     "Admm",
     "Choice",
     "Clock",
     "Falrtc",
     "Fit",
     "Gdpan",
+    "Greedy",
     "Grow",
     "Halrtc",
     "Lrtc",

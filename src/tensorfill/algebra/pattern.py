@@ -123,6 +123,15 @@ class SparsePattern:
                 self._add_component(part, in_registers(scaled(part, weight)), out)
         return out
 
+    def left(self, mode: int, values: Floats, a: Floats) -> Floats:
+        """Return the transposed unfolding of the sparse tensor with these values times `a`."""
+        from .compiled import kernels
+
+        out = np.zeros((columns(self.shape, mode), a.shape[1]), dtype=values.dtype)
+        given = self.rows[mode], self.cols[mode], values, np.ascontiguousarray(a)
+        side_by_side([partial(kernels.add_products, *given, share.runs, out) for share in self.shares[mode]])
+        return out
+
     def _add_component(self, part: Component, u: Floats, out: Floats) -> None:
         from .compiled import kernels
 

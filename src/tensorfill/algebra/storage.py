@@ -102,16 +102,16 @@ class SparseStorage:
 
     def __init__(self, observations: Observations, modes: Sequence[int]) -> None:
         self._shape = observations.shape
-        self._pattern = SparsePattern(observations.coords, observations.shape, modes)
+        self.pattern = SparsePattern(observations.coords, observations.shape, modes)
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         """Return the results of tasks, one for each mode."""
-        return in_rounds(tasks, worth_it=self._pattern.is_shared)
+        return in_rounds(tasks, worth_it=self.pattern.is_shared)
 
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
         terms = list(zip(weights, components, strict=True))
-        return Point(tuple(components), tuple(weights), self._pattern.entries(terms))
+        return Point(tuple(components), tuple(weights), self.pattern.entries(terms))
 
     def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
         """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t.
@@ -120,7 +120,7 @@ class SparseStorage:
         of the two points. Values computed from the components would cost more than that difference matters.
         """
         pairs = list(zip(now.components, before.components, strict=True))
-        room = self._pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
+        room = self.pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
         seen = _beyond(now.seen, before.seen, gamma)
         components = self.each(
             [partial(extrapolated, x, y, gamma, out) for (x, y), out in zip(pairs, room, strict=True)]
@@ -143,7 +143,7 @@ class SparseStorage:
         if smoothing is not None:
             roughness, step = smoothing
             terms = roughness.stepped(terms, self._shape, step)
-        return lambda mode: SparsePlusLowRank(self._pattern, mode, terms, change)
+        return lambda mode: SparsePlusLowRank(self.pattern, mode, terms, change)
 
 
 class DenseStorage:

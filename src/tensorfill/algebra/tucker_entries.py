@@ -39,6 +39,11 @@ class FactorRows:
         """All rows one after the other, where each factor starts among them, and its rank."""
         return self.flat, self.starts, self.ranks
 
+    def split(self, flat: Floats) -> list[Floats]:
+        """Return an array in the layout of `flat` as a matrix for each factor."""
+        parts = np.split(flat, self.starts[1:])
+        return [part.reshape(-1, rank) for part, rank in zip(parts, self.ranks, strict=True)]
+
 
 def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows) -> Floats:
     """Return the entries at these coordinates of the modes with factors, each in its group.
@@ -98,17 +103,31 @@ def gradients(coords: Integers, slopes: Floats, core: Floats, rows: FactorRows) 
     rows
         The factors.
     """
-    from .compiled import tucker
+    from .compiled import tucker_derivatives
 
     shares = thread_shares(0, len(coords), most=min(len(coords) // LEAST_SHARE, len(coords) // core.size))
-    to_core, to_rows = (np.zeros((len(shares) - 1, numbers.size)) for numbers in (core, rows.flat))
+    to_rows, to_core = (np.zeros((len(shares) - 1, numbers.size)) for numbers in (rows.flat, core))
     given = coords, slopes, core, *rows.arrays
     tasks = [
-        partial(tucker.add_gradients, *given, *share, *out)
-        for share, *out in zip(itertools.pairwise(shares), to_core, to_rows, strict=True)
+        partial(tucker_derivatives.add_gradients, *given, *share, *out)
+        for share, *out in zip(itertools.pairwise(shares), to_rows, to_core, strict=True)
     ]
     side_by_side(tasks)
     return to_core.sum(axis=0), to_rows.sum(axis=0)
+
+
+def changes_at(
+    coords: Integers, core: Floats, rows: FactorRows, core_change: Floats, row_changes: FactorRows
+) -> Floats:
+    """Return the derivatives of the entries at these coordinates along a change of the core and of all factors."""
+    from .compiled import tucker_derivatives
+
+    out = np.empty(len(coords))
+    here, onward = (np.ascontiguousarray(each, dtype=np.float64).ravel() for each in (core, core_change))
+    given = coords, here, onward, rows.flat, row_changes.flat, rows.starts, rows.ranks
+    shares = thread_shares(0, len(coords), most=len(coords) // LEAST_SHARE)
+    side_by_side([partial(tucker_derivatives.changes_at, *given, *share, out) for share in itertools.pairwise(shares)])
+    return out
 
 
 def thread_shares(first: int, last: int, *, most: int) -> Integers:

@@ -111,7 +111,9 @@ def times(matrix: Matrix, tensor: Floats, mode: int) -> Floats:
         else:
             product = matrix @ tensor.reshape(before, tensor.shape[mode], after)
     else:
-        product = np.moveaxis((matrix @ unfold(tensor, mode)).reshape(-1, *_others(tensor.shape, mode)), 0, mode)
+        unfolded = matrix @ unfold(tensor, mode)
+        # The number of rows is given, because an array of size zero does not tell it.
+        product = np.moveaxis(unfolded.reshape(matrix.shape[0], *_others(tensor.shape, mode)), 0, mode)
     sizes = [matrix.shape[0] if other == mode else size for other, size in enumerate(tensor.shape)]
     return np.ascontiguousarray(product.reshape(sizes))
 

@@ -16,6 +16,7 @@ METHODS = (
     "nort", "grow", "cp", "softimpute", "tucker_als",
     "tucker", "tmac", "tmac_tt", "trlrf",
     "pa_apg", "gdpan", "admm", "lrtc", "halrtc", "falrtc", "rtdgc", "tennn",
+    "rp", "ffw", "greedy", "trmm",
 )  # fmt: skip
 LOSSES = ("square", "huber", "logistic", "poisson", "l1", "capped_l1", "lsp", "mcp", "scad")
 PENALTIES = ("lsp", "nuclear", "capped_l1", "tnn", "scad", "mcp")

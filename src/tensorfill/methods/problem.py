@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
 from .._support.types import Floats, Integers
+from ..algebra.pattern import SparsePattern
 from ..algebra.pieces import in_pieces
 from ..algebra.roughness import Roughness
 from ..algebra.storage import DenseStorage, SparseStorage, Storage
@@ -105,11 +107,15 @@ class Problem:
         in_pieces(len(seen), fill)
         return out
 
-    def sparse_storage(self, modes: tuple[int, ...]) -> Storage:
+    def sparse_storage(self, modes: tuple[int, ...]) -> SparseStorage:
         """Return the sparse storage for these modes, made once for all methods."""
         if modes not in self._storages:
             self._storages[modes] = SparseStorage(self.observations, modes)
-        return self._storages[modes]
+        return cast(SparseStorage, self._storages[modes])
+
+    def pattern(self, modes: tuple[int, ...]) -> SparsePattern:
+        """Return the places of the observed entries in the unfoldings along these modes, made once for all methods."""
+        return self.sparse_storage(modes).pattern
 
     def dense_storage(self) -> Storage:
         """Return the dense storage, made once for all methods."""

@@ -11,8 +11,10 @@ from .base import Method
 from .cp import CP
 from .factorised import Tmac, TmacTT, Trlrf, TuckerDescent
 from .grow import Grow
+from .latent import FFW, TRMM, Greedy
 from .nort import Nort
 from .overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
+from .riemannian import RP
 from .softimpute import SoftImpute
 from .tubal import Tennn
 from .tucker_als import TuckerAls
@@ -23,6 +25,7 @@ METHODS: dict[str, type[Method]] = {
         Nort, Grow, CP, SoftImpute, TuckerAls,
         TuckerDescent, Tmac, TmacTT, Trlrf,
         PaApg, Gdpan, Admm, Lrtc, Halrtc, Falrtc, Rtdgc, Tennn,
+        RP, FFW, Greedy, TRMM,
     )
 }  # fmt: skip
 """A new method is one file and one line here."""
