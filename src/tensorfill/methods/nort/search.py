@@ -24,16 +24,20 @@ from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLE
 if TYPE_CHECKING:
     from .method import Nort
 
-OUT_OF_REACH = 2.0
-"""A mean loss this many times that of a rival is not brought below it by other weights or another q."""
+REACH, LESS_REACH = 2.0, 1.2
+"""A search ends early if its loss is this many times that of a rival; the second number is for many ranks, where other
+weights and penalties change little."""
 
 PATIENCE = 4
 """A path ends after this many points without a better score."""
 
-MANY_RANKS = 50
+MANY_RANKS, LESS_PATIENCE = 50, 2
+"""A path with more ranks than that ends after fewer points without a better score: they are slow, and their scores
+change smoothly."""
+
 LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
-"""A path with more ranks than that ends if as many points gain less than this share of the error, or than the second
-share if a rival is out of reach."""
+"""A path with many ranks also ends if `PATIENCE` points gain less than this share of the error, or than the second share
+if a rival is out of reach."""
 
 CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
@@ -125,7 +129,10 @@ class NortSearch:
         if trials.centred:
             # The mean and the effects may be all there is, so zero is an answer too.
             self._try(top.lower(-1), None)
-        lead = self._one_mode_alone(self._follow(top, None))
+        path = self._follow(top, None)
+        if _has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
+            return
+        lead = self._one_mode_alone(path)
         if not self._is_in_reach(trials.leader):
             return
         if self._weigh():
@@ -267,11 +274,12 @@ class NortSearch:
         before, last = trials[-PATIENCE - 1], trials[-1]
         gain = before.point.held_out - last.point.held_out
         least = LEAST_GAIN if self._is_in_reach(last) else LEAST_GAIN_OUT_OF_REACH
-        return 0 <= gain < least * before.point.held_out and min(last.point.ranks) > MANY_RANKS
+        return 0 <= gain < least * before.point.held_out and _has_many_ranks(last)
 
     def _is_in_reach(self, trial: Trial) -> bool:
         """Return whether an answer is near enough to that of a rival to be brought below it."""
-        return bool(trial.losses.mean() <= OUT_OF_REACH * self._trials.rival)
+        reach = LESS_REACH if _has_many_ranks(trial) else REACH
+        return bool(trial.losses.mean() <= reach * self._trials.rival)
 
     def _below(self, above: Candidate) -> Iterator[Candidate]:
         """Return falling candidates, down to the cut at which ranks fill with noise."""
@@ -308,7 +316,8 @@ class NortSearch:
     def _one_mode_alone(self, trials: Sequence[Trial]) -> Trial:
         """Follow a path for each mode by itself, while it keeps up with the path of all modes at the same cuts.
 
-        If a tensor is of low rank in one mode only, all modes together never come near it, whatever the cut.
+        If a tensor is of low rank in one mode only, all modes together never come near it, whatever the cut. So where
+        ranks are high, which is slow, a mode by itself must be ahead.
 
         Returns
         -------
@@ -322,7 +331,7 @@ class NortSearch:
             before, last = self._trials.leader, None
             for cut, score in together.items():
                 last = self._try(Candidate(cut, self._family.first, weights), last)
-                if last.point.held_out > CLEARLY_WORSE * score:
+                if last.point.held_out > (1.0 if _has_many_ranks(last) else CLEARLY_WORSE) * score:
                     break
             else:
                 path = self._follow(replace(lead.candidate, weights=weights), lead)
@@ -393,5 +402,11 @@ def _in_tucker_form(model: Model) -> Tucker | None:
 
 def _hopeless(last: Trial, best: Trial | None, since: int) -> bool:
     """Return whether a path has nothing better to offer further down, `since` points after its best."""
-    worse = best is not None and last.point.held_out > CLEARLY_WORSE * best.point.held_out
-    return worse or since >= PATIENCE
+    if best is None or since >= PATIENCE:
+        return since >= PATIENCE
+    score, lowest = last.point.held_out, best.point.held_out
+    return score > CLEARLY_WORSE * lowest or (since >= LESS_PATIENCE and score > lowest and _has_many_ranks(last))
+
+
+def _has_many_ranks(trial: Trial) -> bool:
+    return min(trial.point.ranks, default=0) > MANY_RANKS
