@@ -10,6 +10,8 @@ from tensorfill.choosing import pipeline as stages
 from tensorfill.choosing.smooth_field import Smoothing
 from tensorfill.choosing.splits import Split
 from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
+from tensorfill.methods.tucker_als import TuckerAls
 from tensorfill.metrics import rmse
 from tensorfill.penalties import PENALTIES
 
@@ -240,6 +242,22 @@ def test_auto_tries_all_if_the_first_leaves_something():
     best = min(each, key=lambda alone: alone.held_out_error)
     assert fit.method.name == best.method.name
     assert fit.held_out_error == pytest.approx(best.held_out_error, rel=0.05)
+
+
+@pytest.mark.parametrize(("all_of_them", "ended"), [(False, [2]), (True, [1, 2])])
+def test_an_answer_far_behind_is_not_brought_to_the_end(monkeypatch, all_of_them, ended):
+    seen, bring = [], stages.Pipeline._bring_to_the_end
+
+    def noted(self):
+        seen.append(self.current.trial.method.rank)
+        bring(self)
+
+    monkeypatch.setattr(stages.Pipeline, "_bring_to_the_end", noted)
+    task = stages.Task(DATA.observations, Square(), smooth=None, centre=False)
+    pipeline = stages.Pipeline(task, stages.Run(np.random.default_rng(0)))
+    outcome = pipeline.best_of([TuckerAls(rank=1), TuckerAls(rank=2)], all_of_them=all_of_them)
+    assert seen == ended
+    assert outcome.method.rank == 2
 
 
 def test_method_objects_bring_their_settings_and_what_they_leave_open_is_chosen():

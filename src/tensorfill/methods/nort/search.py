@@ -36,8 +36,8 @@ MANY_RANKS, LESS_PATIENCE = 50, 2
 change smoothly."""
 
 LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
-"""A path with many ranks also ends if `PATIENCE` points gain less than this share of the error, or than the second share
-if a rival is out of reach."""
+"""A path with many ranks also ends if `PATIENCE` points gain less than this share of the error; the second number is
+for a search that is out of reach of its rival."""
 
 CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
