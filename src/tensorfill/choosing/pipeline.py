@@ -38,7 +38,7 @@ from .trials import Trials, fitted, losses_of
 from .walk import search_for
 
 FAR_BEHIND = 1.5
-"""An answer with this many times the held-out loss of another is not brought to the end."""
+"""An answer with this many times the loss of a smooth field alone is brought to the end only if it is the best."""
 
 MOST_ROUNDS = 2
 """The mean and the effects are fitted beside the answer at most this often."""
@@ -81,19 +81,19 @@ class Pipeline:
     def best_of(self, methods: Sequence[Method], *, all_of_them: bool = True) -> Outcome:
         """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it.
 
-        Unless `all_of_them` are asked for, the first whose answer leaves nothing to find is the last that is tried,
-        answers that are far behind are left as they are, and only the best gets the stages after the method.
+        Unless `all_of_them` are asked for, the first whose answer leaves nothing to find is the last that is tried, and
+        only the best gets the stages after the method.
         """
         try:
             self.prepare(methods[0])
-            answers = []
             for number, method in enumerate(methods):
                 share = self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None
-                answers.append(self.contend(method, share, finish=all_of_them))
-                if answers[-1].search.conclusive and not all_of_them:
+                if self.contend(method, share, finish=all_of_them).search.conclusive and not all_of_them:
                     break
             if not all_of_them:
-                self._current = self._best_at_the_end(answers)
+                self._current = self.best
+                if self._is_far_behind(self.current):
+                    self._bring_to_the_end(self._run.clock)
                 self._finish(self._run.clock)
                 self._champion = self._current
             self._run.clock.check()
@@ -109,15 +109,15 @@ class Pipeline:
         )
 
     def contend(self, method: Method, clock: Clock | None = None, *, finish: bool = True) -> Answer:
-        """Let a method choose its settings, bring its answer to the end if asked to, and keep it if it is the best."""
+        """Let a method choose its settings, finish its answer if asked to, and keep it if it is the best so far."""
         self._current = None
         clock = clock or self._run.clock
         self._run.display.begin(f"choosing settings of {method.name}", None)
         try:
             self._search(method, clock)
+            if finish or not self._is_far_behind(self.current):
+                self._bring_to_the_end(clock)
             if finish:
-                self._bring_to_the_end()
-                self._centre_again(clock)
                 self._finish(clock)
         except (Stopped, TimeUp) as stop:
             # The time of this method is over, but what it has so far is an answer.
@@ -127,18 +127,9 @@ class Pipeline:
         self._champion, self._current = self.best, None
         return answer
 
-    def _best_at_the_end(self, answers: Sequence[Answer]) -> Answer:
-        """Bring the answers that are not far behind to the end, and return the best."""
-        losses = [float(answer.losses.mean()) for answer in answers]
-        most = min(losses) + (FAR_BEHIND - 1) * abs(min(losses))
-        best = None
-        for answer, loss in zip(answers, losses, strict=True):
-            if loss <= most:
-                self._current = answer
-                self._bring_to_the_end()
-                self._centre_again(self._run.clock)
-                best = self.current if self.current.beats(best) else best
-        return self.current if best is None else best
+    def _is_far_behind(self, answer: Answer) -> bool:
+        """Return whether a smooth field alone is so much better that the last sweeps of a method do not matter."""
+        return bool(answer.losses.mean() > FAR_BEHIND * self._loss_of_a_field_alone)
 
     def _finish(self, clock: Clock) -> None:
         """Add the stages after the method to its answer, where held-out entries gain."""
@@ -228,7 +219,7 @@ class Pipeline:
             self._current = answer
         return trials.leader
 
-    def _bring_to_the_end(self) -> None:
+    def _bring_to_the_end(self, clock: Clock) -> None:
         """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
         answer = self.current
         method = answer.final(len(answer.trials.splits[0].problem.observations))
@@ -239,6 +230,7 @@ class Pipeline:
         self._current = Answer.of(answer.trials, answer.search, trial)
         for result in results:
             result.finished_or_stopped()
+        self._centre_again(clock)
 
     def _centre_again(self, clock: Clock) -> None:
         """Fit the mean and the effects again beside the answer, and the answer beside them, while that is better."""
