@@ -10,6 +10,8 @@ from tensorfill.choosing import pipeline as stages
 from tensorfill.choosing.smooth_field import Smoothing
 from tensorfill.choosing.splits import Split
 from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
+from tensorfill.methods.tucker_als import TuckerAls
 from tensorfill.metrics import rmse
 from tensorfill.penalties import PENALTIES
 
@@ -240,6 +242,23 @@ def test_auto_tries_all_if_the_first_leaves_something():
     best = min(each, key=lambda alone: alone.held_out_error)
     assert fit.method.name == best.method.name
     assert fit.held_out_error == pytest.approx(best.held_out_error, rel=0.05)
+
+
+@pytest.mark.parametrize(("of_a_field", "ended"), [(np.inf, [1, 2]), (1e-9, [2])])
+def test_an_answer_far_behind_a_field_is_brought_to_the_end_only_if_it_is_the_best(monkeypatch, of_a_field, ended):
+    seen, bring = [], stages.Pipeline._bring_to_the_end
+
+    def noted(self, clock):
+        seen.append(self.current.trial.method.rank)
+        bring(self, clock)
+
+    monkeypatch.setattr(stages.Pipeline, "_bring_to_the_end", noted)
+    monkeypatch.setattr(stages.Pipeline, "_loss_of_a_field_alone", of_a_field)
+    task = stages.Task(DATA.observations, Square(), smooth=None, centre=False)
+    pipeline = stages.Pipeline(task, stages.Run(np.random.default_rng(0)))
+    outcome = pipeline.best_of([TuckerAls(rank=1), TuckerAls(rank=2)], all_of_them=False)
+    assert seen == ended
+    assert outcome.method.rank == 2
 
 
 def test_method_objects_bring_their_settings_and_what_they_leave_open_is_chosen():

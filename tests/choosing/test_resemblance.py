@@ -98,3 +98,18 @@ def test_equal_weights_are_no_weights():
         assert ErrorBars(residuals, np.ones(157)).half_width(share) == ErrorBars(residuals).half_width(share)
         place = int(np.ceil(158 * share))
         assert ErrorBars(residuals).half_width(share) == np.sort(residuals)[place - 1]
+
+
+def test_entries_that_are_large_for_their_own_slice_resemble_each_other():
+    rng = np.random.default_rng(0)
+    standard = rng.standard_normal((40, 300))
+    # What is much in one row is little in another.
+    truth = np.geomspace(1, 1000, 40)[:, None] * (5 + standard)
+    missing = rng.random(truth.shape) < 1 / (1 + np.exp(1 - 1.5 * standard))
+    observed = Observations.from_dense(truth, ~missing)
+    some = rng.random(len(observed)) < 0.2
+    held_out, fitted = observed.select(some).coords, observed.select(~some)
+    weights = weights_of(held_out, fitted, observed, Dense(truth), rng)
+    like, wanted = standard[tuple(held_out.T)], standard[missing].mean()
+    assert abs(like.mean() - wanted) > 0.5
+    assert abs(np.average(like, weights=weights) - wanted) < 0.2

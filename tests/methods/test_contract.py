@@ -359,11 +359,6 @@ def test_nothing_of_the_size_of_the_tensor_is_allocated(name):
     coords = np.stack([rng.integers(size, size=3000) for size in shape], axis=1)
     data = Observations(coords, rng.standard_normal(3000), shape, duplicates="last")
     method = make_method(name, {**GIVEN[name], "max_iter": 2} | UNFOLDED.get(name, {}))
-    # Only a smaller tensor leaves room for components below the size of all entries.
-    shape, most = ((300, 200, 100), 0.7 * 8 * 300 * 200 * 100) if name in FOLDED else ((3000, 2000, 1000), 50e6)
-    coords = np.stack([rng.integers(size, size=3000) for size in shape], axis=1)
-    data = Observations(coords, rng.standard_normal(3000), shape, duplicates="last")
-    method = make_method(name, {**GIVEN[name], "max_iter": 2, **FOLDED.get(name, {})})
     tracemalloc.start()
     try:
         method.solve(Problem(data, Square()), rng=0)

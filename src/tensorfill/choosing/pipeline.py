@@ -37,6 +37,9 @@ from .task import Run, Task
 from .trials import LAST_STEPS, Trials, fitted, losses_of
 from .walk import search_for
 
+FAR_BEHIND = 1.5
+"""An answer with this many times the loss of a smooth field alone is brought to the end only if it is the best."""
+
 MOST_ROUNDS = 2
 """The mean and the effects are fitted beside the answer at most this often."""
 
@@ -92,6 +95,8 @@ class Pipeline:
                 self._centring_is_settled = answer.trials.centred and not all_of_them
             if not all_of_them:
                 self._current = self.best
+                if self._is_far_behind(self.current):
+                    self._bring_to_the_end(self._run.clock)
                 self._finish(self._run.clock)
                 self._champion = self._current
             self._run.clock.check()
@@ -117,8 +122,8 @@ class Pipeline:
         self._run.display.begin(f"choosing settings of {method.name}", None)
         try:
             self._search(method, clock)
-            self._bring_to_the_end()
-            self._centre_again(clock)
+            if finish or not self._is_far_behind(self.current):
+                self._bring_to_the_end(clock)
             if finish:
                 self._finish(clock)
         except (Stopped, TimeUp) as stop:
@@ -128,6 +133,10 @@ class Pipeline:
         answer = self.current
         self._champion, self._current = self.best, None
         return answer
+
+    def _is_far_behind(self, answer: Answer) -> bool:
+        """Return whether a smooth field alone is so much better that the last sweeps of a method do not matter."""
+        return bool(answer.losses.mean() > FAR_BEHIND * self._loss_of_a_field_alone)
 
     def _finish(self, clock: Clock) -> None:
         """Add the stages after the method to its answer, where held-out entries gain."""
@@ -219,7 +228,7 @@ class Pipeline:
             self._current = answer
         return trials.leader
 
-    def _bring_to_the_end(self) -> None:
+    def _bring_to_the_end(self, clock: Clock) -> None:
         """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
         answer = self.current
         method = answer.final(len(answer.trials.splits[0].problem.observations))
@@ -230,6 +239,7 @@ class Pipeline:
         self._current = Answer.of(answer.trials, answer.search, trial)
         for result in results:
             result.finished_or_stopped()
+        self._centre_again(clock)
 
     def _centre_again(self, clock: Clock) -> None:
         """Fit the mean and the effects again beside the answer, and the answer beside them, while that is better."""

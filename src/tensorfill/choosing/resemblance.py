@@ -4,8 +4,10 @@ Held-out entries may lie otherwise than the missing ones: nearer to observed ent
 where values are smaller. A logistic regression tells the two kinds apart by
 
 - the distance to the nearest entry that was fitted, along each mode,
-- the share of entries that was fitted in the slice of each mode, and
-- the prediction and its square.
+- the share of entries that was fitted in the slice of each mode,
+- the prediction and its square, and
+- how many standard deviations the prediction is above the mean of the slice of each mode, and the square of it: what is
+  much for one sensor is little for another.
 
 The odds that it gives a held-out entry of being a missing one are its weight. With these weights, quantiles of the
 held-out errors are those of the missing entries, if what they depend on is among the above (weighted conformal
@@ -33,6 +35,9 @@ RIDGE = 1.0
 
 STEPS = 20
 """The most steps of Newton's method."""
+
+FARTHEST = 5.0
+"""A prediction counts as at most this many standard deviations from the mean of a slice."""
 
 LARGEST_ODDS = 20.0
 """No entry counts more than this many times as much as it would without weights."""
@@ -99,14 +104,24 @@ def sample_of_missing(observed: Observations, count: int, rng: np.random.Generat
 
 def _features(coords: Integers, fitted: Observations, model: Model) -> Floats:
     """Return what may make an entry hard to predict, a row for each."""
-    columns = []
-    for mode, size in enumerate(fitted.shape):
-        columns.append(np.log(_distances(coords, fitted, mode)))
-        counts = np.bincount(fitted.coords[:, mode], minlength=size)
-        columns.append(np.log1p(counts)[coords[:, mode]])
     prediction = model.predict(coords).astype(np.float64)
     centred = prediction - prediction.mean()
-    return np.stack([*columns, prediction, centred**2], axis=1)
+    columns = [prediction, centred**2]
+    for mode in range(fitted.ndim):
+        counts, above = _within_slices(prediction, coords[:, mode], fitted, mode)
+        columns += [np.log(_distances(coords, fitted, mode)), np.log1p(counts), above, above**2]
+    return np.stack(columns, axis=1)
+
+
+def _within_slices(prediction: Floats, indices: Integers, fitted: Observations, mode: int) -> tuple[Floats, Floats]:
+    """Return, for the slice of each prediction, its number of fitted entries, and the prediction in standard units."""
+    slices, size = fitted.coords[:, mode], fitted.shape[mode]
+    values = fitted.values.astype(np.float64)
+    counts = np.bincount(slices, minlength=size)
+    means = np.bincount(slices, values, size) / np.maximum(counts, 1)
+    spreads = np.sqrt(np.bincount(slices, (values - means[slices]) ** 2, size) / np.maximum(counts, 1))
+    above = (prediction - means[indices]) / np.where(spreads > 0, spreads, np.inf)[indices]
+    return counts[indices].astype(np.float64), np.clip(above, -FARTHEST, FARTHEST)
 
 
 def _distances(coords: Integers, fitted: Observations, mode: int) -> Floats:

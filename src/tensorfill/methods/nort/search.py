@@ -26,8 +26,9 @@ from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLE
 if TYPE_CHECKING:
     from .method import Nort
 
-OUT_OF_REACH = 2.0
-"""A mean loss this many times that of a rival is not brought below it by other weights or another q."""
+REACH, LESS_REACH = 2.0, 1.2
+"""A search ends early if its loss is this many times that of a rival; the second number is for many ranks, where other
+weights and penalties change little."""
 
 PATIENCE = 4
 """A path ends after this many points without a better score."""
@@ -39,10 +40,13 @@ unless the best is among the first few, where the score may still rise before it
 LARGE_GAIN = 0.2
 """A path takes two steps at once after a point that lowered the error by this share."""
 
-MANY_RANKS = 50
+MANY_RANKS, LESS_PATIENCE = 50, 2
+"""A path with more ranks than that ends after fewer points without a better score: they are slow, and their scores
+change smoothly."""
+
 LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
-"""A path with more ranks than that ends if as many points gain less than this share of the error, or than the second
-share if a rival is out of reach."""
+"""A path with many ranks also ends if `PATIENCE` points gain less than this share of the error; the second number is
+for a search that is out of reach of its rival."""
 
 CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
@@ -134,7 +138,10 @@ class NortSearch:
         if trials.centred:
             # The mean and the effects may be all there is, so zero is an answer too.
             self._try(top.lower(-1), None)
-        lead = self._one_mode_alone(self._follow(top, None))
+        path = self._follow(top, None)
+        if _has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
+            return
+        lead = self._one_mode_alone(path)
         if not self._is_in_reach(trials.leader):
             return
         if self._weigh():
@@ -292,11 +299,12 @@ class NortSearch:
         before, last = trials[-PATIENCE - 1], trials[-1]
         gain = before.point.held_out - last.point.held_out
         least = LEAST_GAIN if self._is_in_reach(last) else LEAST_GAIN_OUT_OF_REACH
-        return 0 <= gain < least * before.point.held_out and min(last.point.ranks) > MANY_RANKS
+        return 0 <= gain < least * before.point.held_out and _has_many_ranks(last)
 
     def _is_in_reach(self, trial: Trial) -> bool:
         """Return whether an answer is near enough to that of a rival to be brought below it."""
-        return bool(trial.losses.mean() <= OUT_OF_REACH * self._trials.rival)
+        reach = LESS_REACH if _has_many_ranks(trial) else REACH
+        return bool(trial.losses.mean() <= reach * self._trials.rival)
 
     def _is_full(self, trial: Trial, start: Trial) -> bool:
         """Return whether a trial reached its rank limits, although the limits of the search are higher."""
@@ -325,7 +333,8 @@ class NortSearch:
     def _one_mode_alone(self, trials: Sequence[Trial]) -> Trial:
         """Follow a path for each mode by itself, while it keeps up with the path of all modes at the same cuts.
 
-        If a tensor is of low rank in one mode only, all modes together never come near it, whatever the cut.
+        If a tensor is of low rank in one mode only, all modes together never come near it, whatever the cut. So where
+        ranks are high, which is slow, a mode by itself must be ahead.
 
         Returns
         -------
@@ -339,7 +348,7 @@ class NortSearch:
             before, last = self._trials.leader, None
             for cut, score in together.items():
                 last = self._try(Candidate(cut, self._family.first, weights), last)
-                if last.point.held_out > CLEARLY_WORSE * score:
+                if last.point.held_out > (1.0 if _has_many_ranks(last) else CLEARLY_WORSE) * score:
                     break
             else:
                 path = self._follow(replace(lead.candidate, weights=weights), lead)
@@ -419,7 +428,8 @@ def _is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
     lost = len(after) >= CLEARLY_PAST and all(best.beats(trial) for trial in after[-CLEARLY_PAST:])
     lost_for_sure = under_way and best.beats(after[-1], by=BEYOND_DOUBT)
     worse = after[-1].point.held_out > CLEARLY_WORSE * best.point.held_out
-    return lost or lost_for_sure or worse or len(after) >= PATIENCE
+    patience = LESS_PATIENCE if _has_many_ranks(after[-1]) else PATIENCE
+    return lost or lost_for_sure or worse or len(after) >= patience
 
 
 def _cannot_pass(trials: Sequence[Trial], rival: Trial | None) -> bool:
@@ -434,3 +444,7 @@ def _cannot_pass(trials: Sequence[Trial], rival: Trial | None) -> bool:
     if gain <= 0:
         return before <= middle
     return ratio < 1 and last - gain * ratio / (1 - ratio) > rival.point.held_out
+
+
+def _has_many_ranks(trial: Trial) -> bool:
+    return min(trial.point.ranks, default=0) > MANY_RANKS
