@@ -63,6 +63,7 @@ _MODULES = (
     "plots",
     "report",
     "selection",
+    "sklearn",
     "xarray",
 )
 

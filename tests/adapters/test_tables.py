@@ -273,7 +273,7 @@ def test_predictions_are_further_columns_of_the_table_that_asks(library):
     wide = fit.predict(asked, interval=0.9)
     assert list(wide.columns)[-3:] == ["n", "n_low", "n_high"]
     assert (wide["n_high"] > wide["n_low"]).all()
-    equal(fit.predict_mean(asked), answer)
+    equal(fit.predict(asked), answer)
     assert len(fit.predict(asked[:0])) == 0
     refuses(
         ValueError,

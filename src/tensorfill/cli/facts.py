@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .._support.types import Floats
 from .._support.words import numbers, percent, sizes
 from .output import as_options
 
@@ -152,17 +149,3 @@ def fit_record(fit: Fit, observations: Observations, seconds: float) -> dict[str
         "density": observations.density,
     }
     return data | recipe_record(fit) | {"seconds": seconds}
-
-
-def expected(fit: Fit, predictions: Floats) -> Floats:
-    """Return the expected observations, on the scale of the data and within the bounds, from what the model predicts.
-
-    `Fit.filled` fills in the same numbers.
-    """
-    from ..losses import Logistic
-
-    mean = getattr(fit.loss, "mean", None)
-    values = predictions if mean is None else mean(predictions)
-    if isinstance(fit.loss, Logistic):
-        values = fit.loss.low + (1 - fit.loss.low) * values
-    return values if fit.bounds is None else np.clip(values, *fit.bounds)

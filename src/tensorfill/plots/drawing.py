@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .._support.types import Integers
+from .._support.words import label_in_words
 from ..io.atomic import written_beside
 from ..labels import Labels
 
@@ -26,7 +29,7 @@ MISSING_COLOUR = "#c9c9c9"
 COLOUR_MAP = "viridis"
 """From dark to light in even steps; it suits colour-blind readers and print too."""
 
-DOTS_PER_INCH = 150
+DOTS_PER_INCH, DOTS_IN_A_NOTEBOOK = 150, 90
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The colours of Okabe and Ito, which colour-blind readers can distinguish, without the yellow, too pale for a line."""
@@ -97,11 +100,38 @@ def given_panels(ax: Any, count: int, what_for: str) -> tuple[Axes, ...]:
     return panels
 
 
-def save(panel: Axes, file: str | PathLike[str] | None) -> None:
-    """Write the whole drawing that contains a panel as PNG, if a file is given."""
+class Panels(list["Axes"]):
+    """The panels of one drawing, which a notebook shows as that drawing."""
+
+
+Drawn = TypeVar("Drawn", bound="Axes | Panels")
+
+
+def finished(panels: Drawn, file: str | PathLike[str] | None) -> Drawn:
+    """Return the panels of a finished drawing, which show themselves in a notebook, and write it if a file is given.
+
+    Parameters
+    ----------
+    panels
+        One panel, or all of them.
+    file
+        Where to write the whole drawing as PNG, if anywhere.
+    """
+    first: Axes = panels[0] if isinstance(panels, list) else panels
+    figure = first.figure.figure
     if file is not None:
         with written_beside(file) as stream:
-            panel.figure.figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
+            figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
+    # A notebook draws the figures of pyplot, which have a manager, by itself.
+    if getattr(figure.canvas, "manager", None) is None:
+        panels._repr_png_ = partial(_png, figure)  # type: ignore[union-attr]
+    return panels
+
+
+def _png(figure: Any) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=DOTS_IN_A_NOTEBOOK)
+    return stream.getvalue()
 
 
 def words(text: Any, most: int = LETTERS) -> str:
@@ -129,7 +159,7 @@ def name_of(labels: Labels, mode: int) -> str:
 def label_of(labels: Labels, mode: int, index: int) -> str:
     """Return the label of an index of a mode, or its number."""
     keys = labels.keys[mode]
-    return str(index) if keys is None else str(keys[index])
+    return str(index) if keys is None else label_in_words(keys[index])
 
 
 def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most: int = 6) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.types import Floats
-from .drawing import ABOVE, COLOURS, MARKERS, light_grid, logarithmic, name_of, one_panel, plain_numbers, save
+from .drawing import ABOVE, COLOURS, MARKERS, finished, light_grid, logarithmic, name_of, one_panel, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +76,7 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
     panel.set_ylabel("singular value")
     light_grid(panel)
     panel.legend(ncols=3, **ABOVE)
-    save(panel, file)
-    return panel
+    return finished(panel, file)
 
 
 def spectra(model: Model) -> list[tuple[int, Floats]]:
