@@ -190,7 +190,7 @@ class TestEveryDoor:
         return cube, fit, expected, np.where(kept, values, expected)
 
     def test_of_a_fit(self, kind, score, tmp_path):
-        cube, fit, expected, filled = self.example(kind, score)
+        _, fit, expected, filled = self.example(kind, score)
         everywhere = np.argwhere(np.ones(SHAPE, dtype=bool))
         np.testing.assert_allclose(fit.predict(everywhere).reshape(SHAPE), expected)
         np.testing.assert_allclose(fit[...], expected)
@@ -221,7 +221,7 @@ class TestEveryDoor:
     def test_of_the_estimator(self, kind, score):
         from tensorfill.sklearn import TensorCompleter
 
-        cube, _, _, filled = self.example(kind, score)
+        cube, _, _, _ = self.example(kind, score)
         completer = TensorCompleter(loss=kind, lam=0.5, random_state=0).fit(cube.values)
         kept = ~np.isnan(cube.values)
         np.testing.assert_array_equal(completer.filled_[kept], cube.values[kept])

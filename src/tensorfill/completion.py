@@ -118,7 +118,7 @@ def complete(
     time_limit
         Stop after this many seconds with the best answer so far.
     rng
-        A seed or generator that decides everything random.
+        A seed, or a generator that a seed is drawn from; it decides everything random, and `Fit.seed` has it.
     progress
         Whether to show a progress bar.
     callback
@@ -145,6 +145,8 @@ def complete(
     """
     clock = Clock(time_limit)
     asked = _asked(locals())
+    if isinstance(data, str | PathLike):
+        asked["data"] = str(data)
     seed, random = _seeded(rng)
     limits = _checked_bounds(bounds)
     data, read = _read_if_path(data, missing, value)
@@ -205,7 +207,7 @@ def _fit(
     outcome: Outcome,
     job: Job,
     asked: Mapping[str, Any],
-    seed: int | None,
+    seed: int,
     bounds: tuple[float, float] | None,
     baselines: tuple[Baseline, ...],
     timing: Timing,
@@ -265,11 +267,11 @@ def _same(given: Any, usual: Any) -> bool:
     return isinstance(given, str | bool | int | float) and type(given) is type(usual) and bool(given == usual)
 
 
-def _seeded(rng: int | np.random.Generator | None) -> tuple[int | None, np.random.Generator]:
+def _seeded(rng: int | np.random.Generator | None) -> tuple[int, np.random.Generator]:
     """Return the seed, drawn if the caller gave none, and the generator that it starts."""
-    if isinstance(rng, np.random.Generator):
-        return None, rng
-    seed = int(np.random.default_rng().integers(2**31)) if rng is None else whole_number(rng, "rng")
+    source = rng if isinstance(rng, np.random.Generator) else np.random.default_rng()
+    drawn = rng is None or isinstance(rng, np.random.Generator)
+    seed = int(source.integers(2**31)) if drawn else whole_number(rng, "rng")
     return seed, generator(seed)
 
 

@@ -111,7 +111,7 @@ def what_was_chosen(fit: Fit) -> Facts:
     facts += _stages(fit)
     facts += _when_it_stops(fit)
     facts.append(("Model", f"{model_in_words(fit.model)}, {bytes_in_words(fit.nbytes)}"))
-    facts.append(("Seed", "that of the caller's generator" if fit.seed is None else str(fit.seed)))
+    facts.append(("Seed", str(fit.seed)))
     return facts
 
 

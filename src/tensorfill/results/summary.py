@@ -46,8 +46,8 @@ class Summary:
         return self.recipe.loss
 
     @property
-    def seed(self) -> int | None:
-        """The seed of everything that was random; None if the caller gave a generator."""
+    def seed(self) -> int:
+        """The seed of everything that was random; drawn from the caller's generator, if there was one."""
         return self.recipe.seed
 
     @property
