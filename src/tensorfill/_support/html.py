@@ -8,7 +8,7 @@ from html import escape
 STYLE = (
     ".tensorfill{font-size:13px;line-height:1.45;margin:2px 0 10px}"
     ".tensorfill b{font-weight:600}"
-    ".tensorfill table{border-collapse:collapse;margin:4px 0 0}"
+    ".tensorfill table{border-collapse:collapse;margin:4px 0 0;font-size:inherit;color:inherit}"
     ".tensorfill th,.tensorfill td{text-align:left;vertical-align:top;font-weight:400;padding:2px 14px 2px 0;"
     "border:0;border-bottom:1px solid rgba(128,128,128,.3);background:none;color:inherit}"
     ".tensorfill th{opacity:.7;white-space:nowrap}"

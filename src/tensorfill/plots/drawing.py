@@ -185,6 +185,27 @@ def light_grid(panel: Axes) -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
+def tick(number: float) -> str:
+    """Return the number of a tick, in groups of thousands or, if it is very large or small, with a power of ten.
+
+    >>> tick(120000.0), tick(0.25), tick(-3.0), tick(5.36e9), tick(2e-5)
+    ('120,000', '0.25', '−3', '5.36×10⁹', '2×10⁻⁵')
+    """
+    if number == 0 or 1e-4 <= abs(number) < 1e7:
+        return f"{number:,.10g}".replace("-", "−")
+    digits, _, power = f"{number:.6g}".partition("e") if "e" in f"{number:.6g}" else f"{number:.5e}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}×10{raised}".replace("-", "−")
+
+
+def grouped_numbers(axis: Axis, most: int = 5) -> None:
+    """Label an axis with few numbers, large ones in groups of thousands."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(lambda x, _: tick(x))
+
+
 def plain_numbers(axis: Axis, values: Any = ()) -> None:
     """Label a logarithmic axis with plain numbers such as 0.02, on as many ticks as there is room for.
 
@@ -199,14 +220,14 @@ def plain_numbers(axis: Axis, values: Any = ()) -> None:
 
     class Plain(LogFormatter):
         def __call__(self, x: float, pos: int | None = None) -> str:
-            return f"{x:.6g}" if super().__call__(x, pos) else ""
+            return tick(x) if super().__call__(x, pos) else ""
 
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     if len(finite) and 0 < finite.max() < NARROW * finite.min():
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(lambda x, _: f"{x:.6g}")
+        axis.set_major_formatter(lambda x, _: tick(x))
         return
     axis.set_major_formatter(Plain())
     axis.set_minor_formatter(Plain(minor_thresholds=(2.0, 0.5)))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.types import Floats, Integers
-from .drawing import ABOVE, COLOURS, Panels, drawing_class, finished, given_panels, light_grid, words
+from .._support.words import written
+from .drawing import ABOVE, COLOURS, Panels, drawing_class, finished, given_panels, grouped_numbers, light_grid, words
 from .views import is_yes_or_no
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def residual_histogram(fit: Fit, panel: Axes) -> None:
     if math.isfinite(half):
         panel.axvline(half, color=COLOURS[1], linewidth=1.8)
         panel.annotate(
-            f"{SHARE:.0%} within {half:.3g}",
+            f"{SHARE:.0%} within {written(half, 3)}",
             (half, 0.97),
             xycoords=("data", "axes fraction"),
             xytext=(-5 if half > end / 2 else 5, 0),
@@ -173,6 +174,8 @@ def residual_histogram(fit: Fit, panel: Axes) -> None:
     panel.set_ylabel("entries")
     panel.set_xlim(0, end)
     light_grid(panel)
+    for axis in (panel.xaxis, panel.yaxis):
+        grouped_numbers(axis)
 
 
 def values_by_kind(fit: Fit, panel: Axes, entries: Sample) -> None:
@@ -199,6 +202,8 @@ def predicted_against_observed(fit: Fit, panel: Axes, entries: Sample) -> None:
     panel.set_xlabel(f"observed{_of_value(fit)}")
     panel.set_ylabel("predicted")
     light_grid(panel)
+    for axis in (panel.xaxis, panel.yaxis):
+        grouped_numbers(axis)
 
 
 def residuals_against_predicted(fit: Fit, panel: Axes, entries: Sample) -> None:
@@ -213,6 +218,8 @@ def residuals_against_predicted(fit: Fit, panel: Axes, entries: Sample) -> None:
     panel.set_xlabel(f"predicted{_of_value(fit)}")
     panel.set_ylabel("observed minus predicted")
     light_grid(panel)
+    for axis in (panel.xaxis, panel.yaxis):
+        grouped_numbers(axis)
 
 
 def _dots(panel: Axes, across: Floats, up: Floats) -> None:

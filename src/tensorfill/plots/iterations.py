@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.checks import choice
 from .._support.types import Floats
-from .drawing import ABOVE, COLOURS, finished, light_grid, logarithmic, one_panel, plain_numbers
+from .drawing import ABOVE, COLOURS, finished, grouped_numbers, light_grid, logarithmic, one_panel, plain_numbers
 from .naming import rank_names, ranked_modes
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def convergence(
     if logarithmic(np.concatenate([*lines.values(), np.zeros(0)])):
         panel.set_yscale("log")
         plain_numbers(panel.yaxis)
+    else:
+        grouped_numbers(panel.yaxis)
     _number_iterations(panel, across, against)
     panel.set_ylabel("objective")
     if lines:

@@ -20,6 +20,7 @@ from .drawing import (
     drawing_class,
     finished,
     given_panels,
+    grouped_numbers,
     label_of,
     light_grid,
     name_indices,
@@ -180,6 +181,7 @@ def draw_series(
     panel.set_title(_title(fit.labels, mode, row), fontsize=9, loc="right" if legend else "left")
     panel.margins(x=0.01)
     light_grid(panel)
+    grouped_numbers(panel.yaxis, 4)
     if fit.labels.value != "value":
         panel.set_ylabel(words(fit.labels.value, 14), fontsize=8)
     name_indices(panel.xaxis, fit.labels, mode, index)

@@ -249,7 +249,7 @@ def _beside(fit: Fit) -> str:
     """Return the held-out error beside the best simple answer, or else beside the spread of the data."""
     if fit.baselines:
         best = min(fit.baselines, key=lambda baseline: baseline.error)
-        return f"{written(best.error)} by {best.in_words(fit.labels)}"
+        return f"best simple answer: {written(best.error)}, {best.in_words(fit.labels)}"
     spread = spread_of(fit)
     return f"{percent(fit.held_out_error / spread)} of the spread" if spread > 0 else "root mean square"
 

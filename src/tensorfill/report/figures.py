@@ -125,7 +125,7 @@ def figures_of_series(fit: Fit) -> list[Figure]:
         return []
     with _quiet():
         rows = lines.chosen_series(fit, mode, {}, 3)
-        figure = drawing_class()(figsize=(7.4, 0.6 + 1.7 * len(rows)), layout="constrained")
+        figure = drawing_class()(figsize=(5.4, 0.6 + 1.6 * len(rows)), layout="constrained")
         panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
         for number, (panel, row) in enumerate(zip(panels, rows, strict=True)):
             lines.draw_series(fit, panel, mode, row, named=number == len(rows) - 1, legend=number == 0)

@@ -54,7 +54,7 @@ def measured(fit: Fit) -> str:
 
 def compared_in_words(fit: Fit) -> str:
     """Return the errors of simple answers on the same held-out entries."""
-    return ", ".join(f"{each.in_words(fit.labels)} {written(each.error)}" for each in fit.baselines)
+    return "; ".join(f"{each.in_words(fit.labels)}: {written(each.error)}" for each in fit.baselines)
 
 
 def _data(fit: Fit) -> str:
