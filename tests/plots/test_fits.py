@@ -42,7 +42,7 @@ def drawn(axes):
 
 
 def from_file(fit):
-    return dataclasses.replace(fit, observations=None)
+    return dataclasses.replace(fit, observations=None, held_out=None)
 
 
 def with_history(fit, *records):
@@ -338,11 +338,11 @@ class TestHeldOut:
         assert f"{len(fit.residuals):,} held-out" in histogram.get_title()
         inside = (fit.residuals <= histogram.get_xlim()[1]).sum()
         assert sum(patch.get_height() for patch in histogram.patches) == inside
-        np.testing.assert_array_equal(scatter.lines[0].get_xdata(), fit.observations.values)
-        np.testing.assert_allclose(scatter.lines[0].get_ydata(), fit.predict(fit.observations.coords))
-        np.testing.assert_allclose(
-            residuals.lines[0].get_ydata(), fit.observations.values - fit.predict(fit.observations.coords)
-        )
+        # Held-out entries, as a fit without them predicts them: not fitted ones, whose errors are too small.
+        assert scatter.get_title() == f"all {len(fit.residuals):,} held-out entries"
+        np.testing.assert_array_equal(scatter.lines[0].get_xdata(), fit.held_out.observed)
+        np.testing.assert_allclose(scatter.lines[0].get_ydata(), fit.held_out.predicted)
+        np.testing.assert_allclose(np.abs(residuals.lines[0].get_ydata()), fit.residuals)
 
     def test_many_entries_are_sampled_and_the_title_says_so(self):
         axes = plots.held_out(examples.given())
@@ -366,14 +366,19 @@ class TestHeldOut:
             recipe=dataclasses.replace(fit.recipe, loss=Logistic(low=low)),
         )
         (panel,) = drawn(plots.held_out(given))
-        assert list(by_name(panel)) == [f"{ones.sum()} were 1", f"{(~ones).sum()} were 0"]
+        assert list(by_name(panel)) == [f"{ones.sum()} were 1", f"{(~ones).sum()} were {low}"]
 
-    def test_residuals_of_scores_are_not_drawn_whatever_the_loss_is_called(self):
+    def test_counts_are_drawn_as_counts_whatever_the_loss_is_called(self):
         class Mine(Poisson):
             pass
 
-        fit = dataclasses.replace(examples.labelled(), recipe=dataclasses.replace(examples.given().recipe, loss=Mine()))
-        assert len(plots.held_out(fit)) == 2
+        counts = np.random.default_rng(0).poisson(np.outer(np.arange(1, 13), np.arange(1, 11)) / 5).astype(float)
+        counts[::3, ::4] = np.nan
+        fit = tensorfill.complete(counts, loss=Mine(), lam=1.0, choose=tensorfill.Choice(), rng=0)
+        histogram, scatter, _ = drawn(plots.held_out(fit))
+        assert scatter.lines[0].get_ydata().min() >= 0
+        assert scatter.lines[0].get_xdata().max() > 5
+        assert histogram.get_xlim()[1] > 0
 
     def test_with_neither_there_is_nothing_to_draw(self):
         refuses(ValueError, ["neither", "choose=Choice()"], lambda: plots.held_out(from_file(examples.given())))

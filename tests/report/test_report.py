@@ -103,7 +103,10 @@ class TestWhatItSays:
         assert f"{len(fit.observations):,}" in read.said
         assert "12 × 15 × 9" in read.said
         assert f"{fit.held_out_error:.4g}" in read.said
-        assert f"{100 * fit.held_out_error / fit.observations.values.std():.3g}% of the spread" in read.said
+        assert f"{100 * fit.held_out_error / fit.observations.values.std():.3g}% of the standard deviation" in read.said
+        for baseline in fit.baselines:
+            assert baseline.in_words(fit.labels) in read.said
+        assert "What the time went into" in read.said
         _, low, high = fit.predict([[0, 0, 0]], interval=0.9)
         assert f"± {(high[0] - low[0]) / 2:.4g}" in read.said
         assert " · ".join(map(str, fit.ranks)) in read.said
@@ -144,7 +147,7 @@ class TestWhatItSays:
 
     def test_scores_are_no_errors(self, logistic):
         said = Read(logistic).said
-        assert "right side of one half" in said
+        assert "right side of 0.5" in said
         assert "Held-out error" not in said
         assert "the whole matrix" in logistic
 
@@ -197,14 +200,14 @@ class TestWhatItSays:
             polish=Polish(),
             mu=0.3,
             loss=Huber(delta=2.0),
-            seed=None,
+            seed=12,
             asked={"laplacian": {"day": object()}, "loss": "l1", "time_limit": 90},
         )
         said = dict(what_was_chosen(dataclasses.replace(examples.labelled(), recipe=recipe, bounds=(0, 5))))
         assert said["Loss"].startswith("Huber")
         assert said["Loss"].endswith("(delta=2)")
         assert said["Graphs"] == "along day, with weight 0.3"
-        assert said["Seed"] == "that of the caller's generator"
+        assert said["Seed"] == "12"
         assert said["Bounds"] == "predictions are clipped to 0 and 5"
         assert said["Stops at"] == "tolerance 0.0001, 500 iterations, or 1 min 30 s"
         assert {"Centred", "Polished", "Corrupt entries"} < set(said)

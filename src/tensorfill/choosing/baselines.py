@@ -21,8 +21,9 @@ from .splits import Split
 
 MEAN, EFFECTS, INTERPOLATION = "mean", "effects", "interpolation"
 
-BEYOND_CHANCE = 2.0
-"""A simple answer is better if its squared errors are lower by this many standard errors of the difference."""
+BEYOND_CHANCE, LEAST_GAIN = 2.0, 0.02
+"""A simple answer is better if its squared errors are lower by this many standard errors of the difference, and by this
+share of those of the fit."""
 
 
 @dataclass(frozen=True)
@@ -156,5 +157,6 @@ def _compared(kind: str, predicted: Floats, fit: HeldOut, mode: int | None = Non
     squares = (predicted - fit.observed) ** 2
     gain = fit.residuals**2 - squares
     chance = BEYOND_CHANCE * float(gain.std(dtype=np.float64)) / math.sqrt(len(gain))
+    least = LEAST_GAIN * float(np.mean(fit.residuals**2, dtype=np.float64))
     error = float(np.sqrt(np.mean(squares, dtype=np.float64)))
-    return Baseline(kind, error, bool(gain.mean(dtype=np.float64) > chance), mode)
+    return Baseline(kind, error, bool(gain.mean(dtype=np.float64) > max(chance, least)), mode)

@@ -25,6 +25,8 @@ def facts_of_fit(fit: Fit, observations: Observations, seconds: float) -> list[t
 
 def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
     """Return what was chosen, in words."""
+    from ..results.words import compared_in_words
+
     recipe = fit.recipe
     tried = f", of {len(fit.path)} tried" if fit.path else ""
     chosen = settings_in_words(fit)
@@ -38,6 +40,7 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
         ("centred", "mean and effect of each index subtracted first" if recipe.centred else ""),
         ("empty slices", "; ".join(f"{fit.labels.names[fill.mode]}: from {fill}" for fill in recipe.fills)),
         ("held out", _held_out(fit)),
+        ("compared", compared_in_words(fit)),
     ]
 
 
@@ -133,6 +136,11 @@ def recipe_record(fit: Fit) -> dict[str, Any]:
         "polished": recipe.polish is not None,
         "held_out": None if recipe.holdout is None else recipe.holdout.in_words(fit.labels),
         "held_out_error": fit.held_out_error,
+        "baselines": [
+            {"kind": each.kind, "mode": each.mode, "error": each.error, "is_better": each.is_better}
+            for each in fit.baselines
+        ],
+        "stages": {} if fit.timing is None else {stage.name: stage.seconds for stage in fit.timing.stages},
         "tried": None if fit.path is None else len(fit.path),
         "seed": fit.seed,
         "iterations": fit.history[-1].iteration,
