@@ -20,6 +20,7 @@ from tensorfill.models import Centred, Dense, FoldedLowRank, Tucker
 from tensorfill.models.additive import Additive
 from tensorfill.models.cp import CPModel
 from tensorfill.plots.drawing import MISSING_GREY, words
+from tensorfill.plots.lines import chosen_series, series_mode
 from tensorfill.plots.views import colour_mode, spread
 from tests import examples
 from tests.refusal import refuses
@@ -374,7 +375,7 @@ class TestHeldOut:
 
         counts = np.random.default_rng(0).poisson(np.outer(np.arange(1, 13), np.arange(1, 11)) / 5).astype(float)
         counts[::3, ::4] = np.nan
-        fit = tensorfill.complete(counts, loss=Mine(), lam=1.0, choose=tensorfill.Choice(), rng=0)
+        fit = tensorfill.complete(counts, loss=Mine(), lam=0.1, centre=True, choose=tensorfill.Choice(), rng=0)
         histogram, scatter, _ = drawn(plots.held_out(fit))
         assert scatter.lines[0].get_ydata().min() >= 0
         assert scatter.lines[0].get_xdata().max() > 5
@@ -472,3 +473,40 @@ def test_indices_are_spread_from_end_to_end():
 
 def test_the_module_is_reached_from_the_package():
     assert tensorfill.plots.convergence is plots.convergence
+
+
+class TestSeries:
+    def test_observed_entries_are_dots_and_gaps_are_filled_within_their_band(self):
+        fit = examples.labelled()
+        axes = plots.series(fit, "day", count=2)
+        assert len(axes) == 2
+        row = chosen_series(fit, 1, {}, 2)[0]
+        coords = np.repeat(row[None], fit.shape[1], axis=0)
+        coords[:, 1] = np.arange(fit.shape[1])
+        seen = np.where(fit.observations.mask, fit.observations.array, np.nan)[tuple(coords.T)]
+        line, dots = axes[0].lines
+        np.testing.assert_array_equal(dots.get_ydata(), seen)
+        np.testing.assert_allclose(line.get_ydata(), np.where(np.isnan(seen), fit.predict(coords), seen))
+        assert np.isnan(seen).any()
+        assert "90% band" in axes[0].get_legend_handles_labels()[1]
+
+    def test_a_fit_without_intervals_has_no_band(self):
+        (panel,) = plots.series(examples.given(), 0, at={1: 0, 2: 0})
+        assert "90% band" not in panel.get_legend_handles_labels()[1]
+
+    def test_dates_are_the_first_choice(self):
+        assert series_mode(examples.labelled()) == 1
+
+    def test_a_long_series_is_drawn_where_its_gaps_are(self):
+        values = np.sin(np.arange(1000) / 9)[:, None] * np.arange(1.0, 5.0)
+        values[600:700, 2] = np.nan
+        fit = tensorfill.complete(values, lam=0.1, rng=0)
+        (panel,) = plots.series(fit, 0, at={1: 2})
+        assert len(panel.lines[0].get_xdata()) == 300
+        assert np.isnan(panel.lines[1].get_ydata()).sum() == 100
+
+    def test_bad_input_gets_one_sentence(self):
+        fit = examples.labelled()
+        refuses(ValueError, ["along which lines run"], lambda: plots.series(fit, "day", at={"day": 0}))
+        refuses(ValueError, ["no mode", "'planet'"], lambda: plots.series(fit, "planet"))
+        refuses(ValueError, ["ax", "2 axes"], lambda: plots.series(fit, "day", [], count=2))

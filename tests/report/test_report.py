@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import html
 import io
 import json
@@ -115,7 +116,7 @@ class TestWhatItSays:
         assert "Seed 0" in read.said
         assert f"{fit.history[-1].iteration} iterations" in read.said
         assert tensorfill.__version__ in read.said
-        assert re.search(r"written on \d{4}-\d\d-\d\d", read.said)
+        assert re.search(r"written on \d+ [A-Z][a-z]+ \d{4}", read.said)
 
     def test_the_names_of_the_modes_and_labels_are_there(self, read):
         for words in ("station", "day", "hour <b>", "2024-02-25 to 2024-03-10", "flow & <i>more</i>"):
@@ -347,3 +348,28 @@ class TestTheFile:
         with pytest.raises(ImportError, match=rf'pip install "tensorfill\[{extra}\]"'):
             examples.given().report(tmp_path / "report.html")
         assert not list(tmp_path.iterdir())
+
+
+class TestForPeople:
+    """Dark pages, series, words that are explained, dates and numbers as people write them."""
+
+    def test_a_dark_page_for_those_who_want_one(self, logistic):
+        assert "@media (prefers-color-scheme: dark)" in logistic
+        assert "color-scheme: light dark" in logistic
+
+    def test_series_with_their_band(self, read):
+        assert (
+            "Series along day: observed entries, and what is filled in. The band holds 90% of new entries." in read.said
+        )
+
+    def test_the_words_of_the_search_are_explained(self, read):
+        for word in ("Singular values below the cut", "theta divided by the cut", "they add up to 1", "F_tau"):
+            assert word in read.said
+
+    def test_dates_are_written_without_what_is_zero(self, read):
+        assert "T00:00:00" not in read.said
+        assert f"written on {datetime.date.today().day} " in read.said
+
+    def test_no_held_out_entries_no_simple_answers(self, given):
+        assert "Beside simple answers" not in given
+        assert "fitted entries, which the fit has seen" in given
