@@ -32,6 +32,7 @@ from .choosing.splits import Choice
 from .choosing.task import Run
 from .fit import Fit
 from .io.formats import read
+from .labels import Labels
 from .losses import Loss, Robust
 from .methods.base import Callback, Method
 from .methods.search import Path
@@ -165,6 +166,7 @@ def complete(
         start=start.model if isinstance(start, Fit) else start,
         rng=random,
     )
+    labels = job.labelled.labels
     methods = candidates(method, settings, job)
     choosing = needs_choice(methods, job.task, choose)
     if choosing and start is not None:
@@ -176,8 +178,7 @@ def complete(
             outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
         else:
             outcome = pipeline.as_given(methods[0])
-        baselines = _simple_answers(pipeline, outcome, display)
-    labels = job.labelled.labels
+        baselines = _simple_answers(pipeline, outcome, labels, display)
     warn_of_empty_slices(outcome, job.task, labels)
     warn_of_a_fit_near_zero(outcome, job.task)
     warn_of_a_simple_answer(outcome, baselines, labels)
@@ -192,13 +193,13 @@ def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[An
     return read(data, missing=missing, **options), True
 
 
-def _simple_answers(pipeline: Pipeline, outcome: Outcome, display: Display) -> tuple[Baseline, ...]:
+def _simple_answers(pipeline: Pipeline, outcome: Outcome, labels: Labels, display: Display) -> tuple[Baseline, ...]:
     """Return simple answers at the held-out entries; none if there are none, or if the user stops here."""
     if outcome.held_out is None:
         return ()
     display.begin("comparing with simple answers", None)
     try:
-        return baselines_of(pipeline.splits, outcome.held_out)
+        return baselines_of(pipeline.splits, outcome.held_out, labels)
     except KeyboardInterrupt:
         return ()
 

@@ -9,12 +9,14 @@ STYLE = (
     ".tensorfill{font-size:13px;line-height:1.45;margin:2px 0 10px}"
     ".tensorfill b{font-weight:600}"
     ".tensorfill table{border-collapse:collapse;margin:4px 0 0;font-size:inherit;color:inherit}"
-    ".tensorfill th,.tensorfill td{text-align:left;vertical-align:top;font-weight:400;padding:2px 14px 2px 0;"
-    "border:0;border-bottom:1px solid rgba(128,128,128,.3);background:none;color:inherit}"
+    ".tensorfill th,.tensorfill td{text-align:left!important;vertical-align:top;font-weight:400;padding:2px 14px 2px 0;"
+    "border:0;border-bottom:1px solid rgba(128,128,128,.3);background:none!important;color:inherit}"
+    ".tensorfill tr{background:none!important}"
     ".tensorfill th{opacity:.7;white-space:nowrap}"
     ".tensorfill .doubt{border-left:4px solid #e69f00;background:rgba(230,159,0,.16);padding:4px 10px;margin:5px 0}"
 )
-"""The colours are those of the page, or so faint that they suit light and dark pages."""
+"""A notebook has rules of its own for tables, which these overrule. The colours are those of the page, or so faint that
+they suit light and dark pages."""
 
 MOST_ROWS = 20
 """A longer table is shown by its first and last rows."""

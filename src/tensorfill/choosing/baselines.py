@@ -21,6 +21,9 @@ from .splits import Split
 
 MEAN, EFFECTS, INTERPOLATION = "mean", "effects", "interpolation"
 
+ORDERED = "iufmM"
+"""The kinds of labels that have an order: numbers, dates and lengths of time."""
+
 BEYOND_CHANCE, LEAST_GAIN = 2.0, 0.02
 """A simple answer is better if its squared errors are lower by this many standard errors of the difference, and by this
 share of those of the fit."""
@@ -60,7 +63,7 @@ class Baseline:
         return f"interpolation along {called if isinstance(called, str) else f'mode {called}'}"
 
 
-def baselines_of(splits: Sequence[Split], fit: HeldOut) -> tuple[Baseline, ...]:
+def baselines_of(splits: Sequence[Split], fit: HeldOut, labels: Labels) -> tuple[Baseline, ...]:
     """Return simple answers of every split, compared with a fit at the same held-out entries.
 
     Parameters
@@ -69,11 +72,13 @@ def baselines_of(splits: Sequence[Split], fit: HeldOut) -> tuple[Baseline, ...]:
         The splits as they are, not centred.
     fit
         The held-out entries beside the predictions of the fit.
+    labels
+        The labels of the data: along a mode whose labels are texts there is no order.
     """
     mean = np.concatenate([np.full(len(split.held_out), _values(split).mean(dtype=np.float64)) for split in splits])
     effects = [_effects(split) for split in splits]
     found = [_compared(MEAN, mean, fit), _compared(EFFECTS, np.concatenate(effects), fit)]
-    for mode in _ordered(splits[0]):
+    for mode in _ordered(splits[0], labels):
         pairs = zip(splits, effects, strict=True)
         between = [
             interpolated(_fitted(split), _values(split), split.held_out.coords, mode, known) for split, known in pairs
@@ -145,12 +150,14 @@ def _effects(split: Split) -> Floats:
     return offset.predict(split.held_out.coords)
 
 
-def _ordered(split: Split) -> list[int]:
-    """Return the modes along which neighbours are alike; none if slices without entries are left out."""
+def _ordered(split: Split, labels: Labels) -> list[int]:
+    """Return the modes with an order along which neighbours are alike; none if slices without entries are left out."""
     if split.reduced is not None and split.reduced.extensions:
         return []
     # A generator of its own, so that nothing else depends on the comparison.
-    return ordered_modes(_fitted(split), np.random.default_rng(0))
+    alike = ordered_modes(_fitted(split), np.random.default_rng(0))
+    unordered = {mode for mode, keys in enumerate(labels.keys) if keys is not None and keys.dtype.kind not in ORDERED}
+    return [mode for mode in alike if mode not in unordered]
 
 
 def _compared(kind: str, predicted: Floats, fit: HeldOut, mode: int | None = None) -> Baseline:

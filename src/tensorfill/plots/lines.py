@@ -61,8 +61,8 @@ def series(
     fit
         The fit.
     along
-        The mode along which lines run, by name or number; by default one with dates or numbers as labels, else the
-        longest.
+        The mode along which lines run, by name or number; by default one with dates as labels, else one whose
+        neighbouring entries are alike, else the longest.
     ax
         The axes to draw on, one for each series; a new drawing is made if none are given.
     at
@@ -102,13 +102,16 @@ def series(
 
 
 def series_mode(fit: Fit) -> int:
-    """Return the mode along which series are worth a look: one with dates, else with numbers, else the longest."""
+    """Return the mode along which series are worth a look: the longest with an order, else the longest."""
+    return max(ordered_modes(fit) or range(len(fit.shape)), key=lambda mode: fit.shape[mode])
+
+
+def ordered_modes(fit: Fit) -> list[int]:
+    """Return the modes along which a line has a meaning: those with dates, else those whose neighbours are alike."""
     kinds = [None if keys is None else keys.dtype.kind for keys in fit.labels.keys]
-    for wanted in ("mM", "iuf"):
-        found = [mode for mode, kind in enumerate(kinds) if kind in tuple(wanted) and fit.shape[mode] >= FEWEST]
-        if found:
-            return max(found, key=lambda mode: fit.shape[mode])
-    return int(np.argmax(fit.shape))
+    dates = [mode for mode, kind in enumerate(kinds) if kind in ("m", "M")]
+    alike = [baseline.mode for baseline in fit.baselines if baseline.mode is not None]
+    return [mode for mode in dates or alike if fit.shape[mode] >= FEWEST]
 
 
 def chosen_series(fit: Fit, mode: int, fixed: Mapping[int, int], count: int) -> Integers:
@@ -234,5 +237,5 @@ def _stretch(seen: Observations | None, mode: int, row: Integers, size: int) -> 
 def _title(labels: Labels, mode: int, row: Integers) -> str:
     others = [other for other in range(len(row)) if other != mode]
     return ", ".join(
-        f"{name_of(labels, other)} {words(label_of(labels, other, int(row[other])), 24)}" for other in others
+        f"{name_of(labels, other)}: {words(label_of(labels, other, int(row[other])), 24)}" for other in others
     )

@@ -39,6 +39,16 @@ IN_THE_TABLE = ("lam", "theta", "penalty", "modes")
 """Settings of a method that have a place of their own; the table of modes is for a method that regularises modes."""
 
 
+MEANINGS = {
+    "cut": "Singular values below the cut become 0: the larger it is, the simpler the answer.",
+    "q": "theta divided by the cut: 1 shrinks all singular values much, near 0 it keeps those above the cut.",
+    "rank": "How many patterns of each mode, or terms, the answer is made of.",
+    "ridge": "The weight of the squares of the factors: the larger it is, the nearer the answer is to 0.",
+    "lam": "The weight of the regularisation: the larger it is, the simpler the answer.",
+}
+"""A sentence for each setting that a search tries."""
+
+
 @dataclass(frozen=True)
 class Mode:
     """A row of the table of modes."""
@@ -199,16 +209,9 @@ def time_spent(fit: Fit) -> Facts:
 def meanings(fit: Fit) -> Facts:
     """Return a sentence for each word of the page that is not everyday English."""
     tried = {name for point in fit.path or () for name in point.tried}
-    said = {
-        "cut": "Singular values below the cut become 0: the larger it is, the simpler the answer.",
-        "q": "theta divided by the cut: 1 shrinks all singular values much, near 0 it keeps those above the cut as "
-        "they are.",
-        "shares": "How much of the regularisation each mode gets; they add up to 1.",
-        "rank": "How many patterns of each mode, or terms, the answer is made of.",
-    }
-    words = [(name, text) for name, text in said.items() if any(each.startswith(name.rstrip("s")) for each in tried)]
-    if fit.modes and len(fit.modes) > 1 and all(name != "shares" for name, _ in words):
-        words.append(("shares", said["shares"]))
+    words = [(name, text) for name, text in MEANINGS.items() if name in tried]
+    if "cut" in tried and len(fit.modes) > 1:
+        words.append(("shares, or weights", "How much of the regularisation each mode gets; they add up to 1."))
     if np.isfinite(fit.history["f_tau"]).any():
         words.append(
             ("F_tau", "The objective as the method sees it, a close upper estimate that falls at every iteration.")

@@ -117,12 +117,11 @@ def figures_of_errors(fit: Fit) -> list[Figure]:
 
 
 def figures_of_series(fit: Fit) -> list[Figure]:
-    """Return the drawing of a few series along the mode that has an order; none for a picture."""
-    if fit.observations is None or colour_mode(fit) is not None:
+    """Return the drawing of a few series along a mode that has an order; none for a picture, or without such a mode."""
+    ordered = lines.ordered_modes(fit)
+    if fit.observations is None or colour_mode(fit) is not None or not ordered or math.prod(fit.shape) >= TOO_FAR:
         return []
     mode = lines.series_mode(fit)
-    if fit.shape[mode] < lines.FEWEST or math.prod(fit.shape) >= TOO_FAR:
-        return []
     with _quiet():
         rows = lines.chosen_series(fit, mode, {}, 3)
         figure = drawing_class()(figsize=(5.4, 0.6 + 1.6 * len(rows)), layout="constrained")
