@@ -33,5 +33,5 @@ def test_outliers_are_found_where_they_are(dense):
     assert kept.is_dense == dense
     coords, _ = outliers(observations, predicted_at(observations, model), beyond=3.5)
     np.testing.assert_array_equal(coords, bad[1:])
-    assert len(outliers(observations, model, beyond=100)[0]) == 0
-    refuses(ValueError, ["beyond must be", "-1"], lambda: outliers(observations, model, beyond=-1))
+    assert len(outliers(observations, predicted_at(observations, model), beyond=100)[0]) == 0
+    refuses(ValueError, ["beyond must be", "-1"], lambda: outliers(observations, observations.values, beyond=-1))

@@ -231,6 +231,7 @@ class TestWhatTheCallSays:
         text = call_to_repeat(fit)
         assert f'    "{tmp_path / "table.npy"}",' in text.splitlines()
         same(run(text, None), fit)
+        assert "data" not in fit.recipe.arguments()
 
     def test_objects_of_the_users_own_are_names(self):
         class MyOwn:

@@ -166,4 +166,6 @@ def _compared(kind: str, predicted: Floats, fit: HeldOut, mode: int | None = Non
     chance = BEYOND_CHANCE * float(gain.std(dtype=np.float64)) / math.sqrt(len(gain))
     least = LEAST_GAIN * float(np.mean(fit.residuals**2, dtype=np.float64))
     error = float(np.sqrt(np.mean(squares, dtype=np.float64)))
-    return Baseline(kind, error, bool(gain.mean(dtype=np.float64) > max(chance, least)), mode)
+    # Values that are all the same are their mean, and any fit of them is off by its tolerance.
+    varied = float(np.ptp(fit.observed)) > 0
+    return Baseline(kind, error, varied and bool(gain.mean(dtype=np.float64) > max(chance, least)), mode)

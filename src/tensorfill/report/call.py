@@ -38,7 +38,7 @@ def _call(fit: Fit, arguments: Mapping[str, Any]) -> str:
     made = {name: source_of(value) for name, value in arguments.items() if name not in ("data", "rng")}
     lines = [f"{INDENT}{_argument(name, value)}" for name, value in made.items()]
     lines.append(f"{INDENT}rng={fit.seed},")
-    path = arguments.get("data")
+    path = fit.recipe.asked.get("data")
     data = "data" if path is None else source_of(path).text
     imports = frozenset[str]().union(*(value.imports for value in made.values()))
     # Modules before names, as the usual order of imports has it.
