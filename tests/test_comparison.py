@@ -113,3 +113,11 @@ def test_a_few_losses_do_not_decide():
     better, worse = 0.9 * rng.chisquare(1, 5000), rng.chisquare(1, 5000)
     better[7] = 1e6
     assert are_better(better, worse)
+
+
+def test_what_a_notebook_shows():
+    data = tensorfill.datasets.synthetic((10, 9, 8), rank=1, rng=0).observations
+    html = tensorfill.compare(data, methods=["cp"], rng=0)._repr_html_()
+    assert "Comparison(1 method, the best is cp)" in html
+    assert "held-out error" in html
+    assert "array" not in html

@@ -58,7 +58,7 @@ class Records(Sequence[R], Generic[R]):
             return column
 
     def _repr_html_(self) -> str:
-        head = [name for name in self.columns if name in self._shown] or list(self.columns)
+        head = list(self._shown or self.columns)
         rows = [[_cell(getattr(record, name)) for name in head] for record in self._records]
         return card(repr(self), (), [self._shown.get(name, name) for name in head], rows)
 
