@@ -35,6 +35,7 @@ bench: .venv/installed-dev,bench
 docs: .venv/installed-docs
 	rm -rf docs/_build docs/gallery docs/reference
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "The pages are in docs/_build/html; open docs/_build/html/index.html"
 
 .venv/installed-%: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -125,3 +125,11 @@ def test_all_is_every_method_that_takes_the_data(monkeypatch):
     yes_or_no = data.with_values((data.values > 0).astype(float))
     compared = compare(yes_or_no, "all", loss="logistic", time_limit=2, rng=0)
     assert sorted(compared["name"]) == ["nort", "softimpute"]
+
+
+def test_what_a_notebook_shows():
+    data = tensorfill.datasets.synthetic((10, 9, 8), rank=1, rng=0).observations
+    html = tensorfill.compare(data, methods=["cp"], rng=0)._repr_html_()
+    assert "Comparison(1 method, the best is cp)" in html
+    assert "held-out error" in html
+    assert "array" not in html

@@ -9,6 +9,7 @@ import pytest
 
 import tensorfill
 from tensorfill import Choice, Fit, Grow, Nort, Observations, Status, complete
+from tensorfill.choosing.doubts import NothingMissingWarning
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
@@ -227,6 +228,7 @@ def test_float32_on_request():
 def test_complete_data_and_constant_data_are_no_trouble():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NothingMissingWarning)
         for array in (np.ones((5, 4, 3)), np.zeros((5, 4, 3)), np.arange(60).reshape(5, 4, 3)):
             fit = complete(array, rng=0)
             np.testing.assert_allclose(fit.filled(), array)

@@ -430,8 +430,8 @@ class TestRanking:
 
 
 class TestRecommend:
-    @given(scored(), st.integers(1, 8), st.sampled_from(["head", "tail", "relation"]), st.booleans())
-    def test_against_brute_force(self, given_, k, asked, labelled):
+    @given(scored(), st.integers(1, 8), st.sampled_from(["head", "tail", "relation"]), st.booleans(), st.integers(0, 3))
+    def test_against_brute_force(self, given_, k, asked, labelled, which):
         score, test, known = given_
         head, tail, relation = test.coords[0].tolist()
         query = {"head": head, "tail": tail, "relation": relation}
@@ -442,17 +442,38 @@ class TestRecommend:
         def fact(index):
             return tuple(index if mode == place else value for mode, value in enumerate(query.values()))
 
-        free = [index for index in range(test.shape[place]) if fact(index) not in taken]
+        given_modes = [name for name in query if name != asked]
+        along = [None, given_modes, given_modes[:1], given_modes[1:]][which]
+        # What the head or tail has already, whatever the relation.
+        agreeing = [name for name in given_modes if name != "relation"] if along is None else along
+        modes = [list(query).index(name) for name in agreeing]
+        has = {row[place] for row in taken if all(row[mode] == fact(0)[mode] for mode in modes)}
+        free = [index for index in range(test.shape[place]) if index not in has]
         expected = sorted(free, key=lambda index: (-score.values[fact(index)], index))[:k]
         rest = {name: value for name, value in query.items() if name != asked}
         if labelled:
             rest = {name: f"{'r' if name == 'relation' else 'e'}{value}" for name, value in rest.items()}
-        best = recommend(score, **rest, k=k, known=known if labelled else known.coords)
+        best = recommend(score, **rest, k=k, known=known if labelled else known.coords, along=along)
         assert best.kind == asked
         assert list(best) == [(index, score.values[fact(index)]) for index in expected]
         assert best.labels == (tuple(names[index] for index in expected) if labelled else None)
         assert len(best) == len(expected)
         assert sum(score.asked) <= test.shape[place]
+
+    def test_what_a_user_has_is_not_recommended_in_another_month(self):
+        score = Dense(np.arange(24.0).reshape(2, 3, 4))
+        ratings = [[0, 2, 1], [1, 1, 0]]  # user, item, month
+        assert recommend(score, head=0, relation=3, known=ratings).indices.tolist() == [1, 0]
+        exact = recommend(score, head=0, relation=3, known=ratings, along=("head", "relation"))
+        assert exact.indices.tolist() == [2, 1, 0]
+
+    def test_the_scores_of_a_fit_put_candidates_in_order_where_its_predictions_are_all_one(self):
+        signs = np.einsum("i,j,k->ijk", [1, -1, 1, -1, 1.0], [1, 1, -1, 1.0], [1.0, -1.0])
+        signs[0, 0, 0] = np.nan
+        fit = tensorfill.complete(signs, loss="logistic", lam=0.01, bounds=(-0.5, 0.5), rng=0)
+        best = recommend(fit, head=0, relation=0)
+        np.testing.assert_array_equal(best.scores, fit.scores([[0, index, 0] for index in best.indices]))
+        assert len(np.unique(best.scores)) == 4
 
     def test_repr(self):
         score = Dense([[[0.25, 0.5]]])
@@ -461,6 +482,8 @@ class TestRecommend:
     def test_refusals(self):
         score, facts = Dense(np.zeros((2, 2, 3))), graph([[0, 1, 2]], 2, 3)
         refuses(ValueError, ["two of", "none"], lambda: recommend(score))
+        refuses(ValueError, ["along", "'tail'"], lambda: recommend(score, head=0, relation=0, along=["tail"]))
+        refuses(ValueError, ["along", "[]"], lambda: recommend(score, head=0, relation=0, along=[]))
         refuses(ValueError, ["two of", "head"], lambda: recommend(score, head=0))
         refuses(ValueError, ["two of"], lambda: recommend(score, head=0, tail=0, relation=0))
         refuses(ValueError, ["tail", "from 0 to 1", "2"], lambda: recommend(score, head=0, tail=2))

@@ -17,7 +17,7 @@ LAYERS = [
     {"graphs", "methods"},
     {"choosing"},
     {"io"},
-    {"knowledge", "plots"},
+    {"knowledge", "plots", "results"},
     {"report"},
     {"fit"},
     {"completion"},

@@ -3,8 +3,8 @@ Counts and binary data
 ======================
 
 Counts are not negative, and their noise grows with their size. Binary answers have a probability. The losses
-``"poisson"`` and ``"logistic"`` are made for such data. They predict a score, which can be any real number.
-``predict_mean`` and ``predict_proba`` turn it into an expected count or a probability, and ``filled`` does so too.
+``"poisson"`` and ``"logistic"`` are made for such data. What they predict is on the scale of the data: expected counts,
+and probabilities. ``fit.scores`` has the scores behind them, which can be any real numbers.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ seen = np.where(hidden, np.nan, sold)
 poisson = tensorfill.complete(seen, loss="poisson", rng=0)
 square = tensorfill.complete(seen, rng=0)
 
-expected = poisson.predict_mean(coords)  # expected counts; predict returns their logarithms
+expected = poisson.predict(coords)  # expected counts; poisson.scores(coords) has their logarithms
 print(f"error of the rates, poisson: {metrics.rmse(expected, rate[hidden]):.2f}")
 print(f"error of the rates, square:  {metrics.rmse(square.predict(coords), rate[hidden]):.2f}")
 print(f"negative predictions: {np.mean(expected < 0):.1%} and {np.mean(square.predict(coords) < 0):.1%}")
@@ -59,7 +59,7 @@ print("observed:", filled[~hidden][:6], " gaps:", filled[hidden][:6].round(2))
 probability = 1 / (1 + np.exp(-(0.5 + 6 * pattern)))
 bought = (rng.random(shape) < probability).astype(float)
 fit = tensorfill.complete(np.where(hidden, np.nan, bought), loss="logistic", rng=0)
-predicted = fit.predict_proba(coords)
+predicted = fit.predict(coords)
 answer = bought[hidden]
 
 print(f"correct predictions {np.mean((predicted > 0.5) == answer):.1%}")

@@ -91,24 +91,26 @@ print("head or tail of a hidden fact:", knowledge.entity_ranking(fit, hidden, kn
 # %%
 # Recommend
 # ---------
-# The best answers that are not known already. Scores are log odds.
+# The best answers that are not known already. Scores are log odds. By default everything that A0 has in any relation
+# would be left out, as suits users and what they bought; here a person may have several relations to another.
 
 for question in ({"head": "A0", "relation": "grandparent of"}, {"head": "A0", "tail": "A4"}):
     print(question)
-    print("  ", knowledge.recommend(fit, **question, k=4, known=known))
+    print("  ", knowledge.recommend(fit, **question, k=4, known=known, along=list(question)))
 print("hidden facts of A0:", sorted(fact for fact in hidden.labelled() if fact[0] == "A0"))
 
 # %%
 # Within one family
 # -----------------
-# Black squares are known facts, open circles are hidden facts, and the colour is the score.
+# Black squares are known facts, open circles are hidden facts, and the colour is the expected value: 1 for a fact, -1
+# for none.
 
 members = [number for number, name in enumerate(people) if name.startswith("A")]
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.3), layout="constrained", sharey=True)
 for ax, relation in zip(axes, ("parent of", "married to", "grandparent of"), strict=True):
     number = RELATIONS.index(relation)
-    scores = fit[members, members, number]
-    image = ax.imshow(scores, cmap="RdBu_r", vmin=-6, vmax=6)
+    expected = fit[members, members, number]
+    image = ax.imshow(expected, cmap="RdBu_r", vmin=-1, vmax=1)
     for triples, marker, style in (
         (known, "s", {"color": "black", "s": 9}),
         (hidden, "o", {"facecolor": "none", "edgecolor": "black", "s": 70}),
@@ -120,4 +122,4 @@ for ax, relation in zip(axes, ("parent of", "married to", "grandparent of"), str
     ax.set_xticklabels([people[m] for m in members[::3]])
     ax.set_yticklabels([people[m] for m in members[::3]])
 axes[0].set_ylabel("head")
-fig.colorbar(image, ax=axes, label="score", shrink=0.8)
+fig.colorbar(image, ax=axes, label="expected value", shrink=0.8)

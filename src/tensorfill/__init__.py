@@ -84,6 +84,7 @@ _MODULES = (
     "plots",
     "report",
     "selection",
+    "sklearn",
     "xarray",
 )
 

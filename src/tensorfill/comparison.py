@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -91,6 +91,19 @@ class Comparison(Records[Contender]):
     """The methods of a comparison, the lowest held-out error first; printed, it is a table."""
 
     columns = (*(each.name for each in fields(Contender)), "name", "chosen")
+    _shown: ClassVar[Mapping[str, str]] = {
+        "name": "method",
+        "held_out": "held-out error",
+        "standard_error": "± standard error",
+        "seconds": "seconds",
+        "memory": "memory, bytes",
+        "ranks": "ranks",
+        "chosen": "chosen",
+    }
+
+    def __repr__(self) -> str:
+        many = "1 method" if len(self) == 1 else f"{len(self)} methods"
+        return f"Comparison({many}, the best is {self.best.name})" if len(self) else "Comparison(empty)"
 
     @property
     def best(self) -> Contender:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,24 @@ from ._support.checks import generator, whole_number
 from ._support.clock import Clock
 from ._support.parallel import blas_threads
 from ._support.progress import Display
+from ._support.timing import Timing
 from .choosing.answer import Outcome
+from .choosing.baselines import Baseline, baselines_of
 from .choosing.candidates import candidates
-from .choosing.doubts import warn_of_a_fit_near_zero, warn_of_empty_slices
+from .choosing.doubts import (
+    warn_of_a_fit_near_zero,
+    warn_of_a_simple_answer,
+    warn_of_empty_slices,
+    warn_of_nothing_missing,
+)
 from .choosing.job import Job, taken_in
 from .choosing.pipeline import Pipeline, needs_choice
 from .choosing.recipe import Recipe
 from .choosing.splits import Choice
 from .choosing.task import Run
 from .fit import Fit
+from .io.formats import read
+from .labels import Labels
 from .losses import Loss, Robust
 from .methods.base import Callback, Method
 from .methods.search import Path
@@ -40,7 +51,7 @@ def complete(
     smooth: Sequence[int | str] | str | None = "auto",
     centre: bool | str = "auto",
     refine: str | None = None,
-    bounds: tuple[float, float] | None = None,
+    bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
     dtype: DTypeLike = np.float64,
     start: Fit | Model | None = None,
@@ -58,7 +69,8 @@ def complete(
         An array in which NaN is missing, a masked array or `Observations`; a `DataArray` or `Dataset` of xarray, whose
         variables become a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry, a
         column for the values and the others for the labels of the modes; a sparse array of scipy or of the package
-        sparse. Labels come back on the answer, and a mode can be given by name or number everywhere.
+        sparse; or the path of a file that `tensorfill.io.read` reads. Labels come back on the answer, and a mode can be
+        given by name or number everywhere.
     missing
         ``"nan"``, the default: NaN is missing; ``"zero"``: zeros are missing too; ``"absent"``: entries that a sparse
         array does not store are missing, and stored zeros were observed. Sparse arrays that read as 0 where nothing is
@@ -72,7 +84,7 @@ def complete(
         these, to choose the best on held-out entries. Settings that a method leaves open are chosen there too.
     loss
         How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
-        kinds and ``"poisson"`` for counts, both of which predict scores (see `Fit.predict_mean`); ``"l1"``,
+        kinds and ``"poisson"`` for counts, which predict probabilities and expected counts; ``"l1"``,
         ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries, which are found and left out
         if settings are chosen (see `Fit.outliers` and `Fit.filled`); or an object with `value`, `derivative` and
         `curvature`.
@@ -96,7 +108,7 @@ def complete(
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
         penalty, and keeps that if the held-out error falls.
     bounds
-        Predictions are clipped to (low, high).
+        Predictions are clipped to (low, high); None is no limit, as in ``(0, None)``.
     choose
         What is held out, how much and how often; see `Choice`. If nothing is left to choose, nothing is held out, and
         there are no error bars, unless this is given.
@@ -107,7 +119,7 @@ def complete(
     time_limit
         Stop after this many seconds with the best answer so far.
     rng
-        A seed or generator that decides everything random.
+        A seed, or a generator that a seed is drawn from; it decides everything random, and `Fit.seed` has it.
     progress
         Whether to show a progress bar.
     callback
@@ -134,12 +146,15 @@ def complete(
     """
     clock = Clock(time_limit)
     asked = _asked(locals())
+    if isinstance(data, str | PathLike):
+        asked["data"] = str(data)
     seed, random = _seeded(rng)
     limits = _checked_bounds(bounds)
+    data, read = _read_if_path(data, missing, value)
     job = taken_in(
         data,
-        missing=missing,
-        value=value,
+        missing=None if read else missing,
+        value=None if read else value,
         dtype=dtype,
         loss=loss,
         same=same,
@@ -151,23 +166,52 @@ def complete(
         start=start.model if isinstance(start, Fit) else start,
         rng=random,
     )
+    labels = job.labelled.labels
     methods = candidates(method, settings, job)
     choosing = needs_choice(methods, job.task, choose)
     if choosing and start is not None:
         raise ValueError("start needs every setting to be given, as in lam=fit.lam; a search begins at zero.")
-    with Display(progress) as display, blas_threads(1):
+    warn_of_nothing_missing(job.observations, job.task.loss)
+    with Display(progress, clock) as display, blas_threads(1):
         pipeline = Pipeline(job.task, Run(random, clock, display, callback))
         if choosing:
             outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
         else:
             outcome = pipeline.as_given(methods[0])
-    warn_of_empty_slices(outcome, job.task, job.labelled.labels)
+        baselines = _simple_answers(pipeline, outcome, labels, display)
+    warn_of_empty_slices(outcome, job.task, labels)
     warn_of_a_fit_near_zero(outcome, job.task)
-    return _fit(outcome, job, asked, seed, limits)
+    warn_of_a_simple_answer(outcome, baselines, labels)
+    return _fit(outcome, job, asked, seed, limits, baselines, display.timing())
+
+
+def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[Any, bool]:
+    """Return the data of a file if this is a path, and whether it was."""
+    if not isinstance(data, str | PathLike):
+        return data, False
+    options = {} if value is None else {"value": value}
+    return read(data, missing=missing, **options), True
+
+
+def _simple_answers(pipeline: Pipeline, outcome: Outcome, labels: Labels, display: Display) -> tuple[Baseline, ...]:
+    """Return simple answers at the held-out entries; none if there are none, or if the user stops here."""
+    if outcome.held_out is None:
+        return ()
+    display.begin("comparing with simple answers", None)
+    try:
+        return baselines_of(pipeline.splits, outcome.held_out, labels)
+    except KeyboardInterrupt:
+        return ()
 
 
 def _fit(
-    outcome: Outcome, job: Job, asked: Mapping[str, Any], seed: int | None, bounds: tuple[float, float] | None
+    outcome: Outcome,
+    job: Job,
+    asked: Mapping[str, Any],
+    seed: int,
+    bounds: tuple[float, float] | None,
+    baselines: tuple[Baseline, ...],
+    timing: Timing,
 ) -> Fit:
     recipe = Recipe(
         method=outcome.method,
@@ -188,8 +232,11 @@ def _fit(
         recipe=recipe,
         path=Path(outcome.points) if outcome.points else None,
         error_bars=outcome.error_bars,
+        baselines=baselines,
+        timing=timing,
         bounds=bounds,
         observations=job.observations,
+        held_out=outcome.held_out,
         corrupt=outcome.corrupt,
         labels=job.labelled.labels,
         restore=job.labelled.restore,
@@ -221,21 +268,25 @@ def _same(given: Any, usual: Any) -> bool:
     return isinstance(given, str | bool | int | float) and type(given) is type(usual) and bool(given == usual)
 
 
-def _seeded(rng: int | np.random.Generator | None) -> tuple[int | None, np.random.Generator]:
+def _seeded(rng: int | np.random.Generator | None) -> tuple[int, np.random.Generator]:
     """Return the seed, drawn if the caller gave none, and the generator that it starts."""
-    if isinstance(rng, np.random.Generator):
-        return None, rng
-    seed = int(np.random.default_rng().integers(2**31)) if rng is None else whole_number(rng, "rng")
+    source = rng if isinstance(rng, np.random.Generator) else np.random.default_rng()
+    drawn = rng is None or isinstance(rng, np.random.Generator)
+    seed = int(source.integers(2**31)) if drawn else whole_number(rng, "rng")
     return seed, generator(seed)
 
 
-def _checked_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+def _checked_bounds(bounds: tuple[float | None, float | None] | None) -> tuple[float, float] | None:
+    """Return two numbers, infinite where there is no limit."""
     if bounds is None:
         return None
     try:
-        low, high = (float(limit) for limit in bounds)
+        low, high = bounds
+        low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
     except (TypeError, ValueError):
-        raise TypeError(f"bounds must be two numbers (low, high), but {bounds!r} was given.") from None
+        raise TypeError(
+            f"bounds must be two numbers (low, high), of which one may be None for no limit, but {bounds!r} was given."
+        ) from None
     if not low <= high:
         raise ValueError(f"bounds must be (low, high) with low at most high, but {bounds!r} was given.")
-    return low, high
+    return None if (low, high) == (-math.inf, math.inf) else (low, high)

@@ -8,30 +8,43 @@ from os import PathLike
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ._support.checks import coordinates, real_number
+from ._support.html import card
+from ._support.timing import Timing
 from ._support.types import Booleans, Floats, Integers
+from ._support.words import sizes
 from .adapters.registry import answered_table, is_table
+from .choosing.baselines import Baseline
 from .choosing.error_bars import ErrorBars
-from .choosing.outliers import outliers
+from .choosing.held_out import HeldOut
+from .choosing.outliers import outliers, predicted_at
 from .choosing.recipe import Recipe
 from .io.fits import read_fit, save_fit
 from .labels import Labels
-from .losses import Logistic
-from .methods.base import History, Method, Status
+from .losses import Logistic, expected, is_score
+from .methods.base import History, Status
 from .methods.search import Path
 from .models import Model
 from .models.base import DENSE_LIMIT
 from .observations import Observations
+from .results.factors import Factors, factors_of
+from .results.selecting import entries_at
+from .results.summary import Summary
+from .results.words import doubts_of, facts_of, text_of
 
 _NO_LABELS = Labels((), ())
 """The default labels, replaced by plain ones when the order of the tensor is known."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Summary):
     """A completed tensor.
+
+    Everything it returns is on the scale of the data: with ``loss="poisson"`` expected counts, and with
+    ``loss="logistic"`` numbers between the two values, which for 0 and 1 are probabilities. Only `scores` and `model`
+    are on the scale on which such a loss is fitted.
 
     Parameters
     ----------
@@ -47,10 +60,17 @@ class Fit:
         The trials on held-out entries, if settings were chosen.
     error_bars
         The errors at held-out entries and slices, which intervals rest on; None if nothing was held out.
+    baselines
+        Simple answers at the same held-out entries: the mean, the effects of each index, and interpolation along modes
+        with an order. None of them if nothing was held out.
+    timing
+        What the time of the run went into; ``timing.total`` has the seconds.
     bounds
-        Predictions are clipped to these.
+        Predictions are clipped to these, which may be infinite.
     observations
         The data as it was given; a fit that was read from a file has none.
+    held_out
+        The held-out entries beside the predictions of a fit without them; a fit that was read from a file has none.
     corrupt
         Which observed entries were judged corrupt, for a robust loss; otherwise None.
     labels
@@ -65,8 +85,11 @@ class Fit:
     recipe: Recipe
     path: Path | None = None
     error_bars: ErrorBars | None = field(default=None, repr=False)
+    baselines: tuple[Baseline, ...] = field(default=(), repr=False)
+    timing: Timing | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
     observations: Observations | None = field(default=None, repr=False)
+    held_out: HeldOut | None = field(default=None, repr=False)
     corrupt: Booleans | None = field(default=None, repr=False)
     labels: Labels = field(default=_NO_LABELS, repr=False)
     restore: Callable[[Floats], Any] | None = field(default=None, repr=False)
@@ -75,74 +98,13 @@ class Fit:
         if self.labels is _NO_LABELS:
             object.__setattr__(self, "labels", Labels.plain(len(self.shape)))
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the tensor."""
-        return self.model.shape
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The rank of each regularised mode, or of every mode, or the number of terms, as the model has them."""
-        return self.model.ranks
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the model."""
-        return self.model.nbytes
-
     def norm(self) -> float:
-        """Return the Frobenius norm of the model; nothing dense is built."""
+        """Return the Frobenius norm of the model, of scores if it predicts these; nothing dense is built."""
         return self.model.norm()
 
     def inner(self, other: Fit) -> float:
         """Return the inner product with another fit of the same shape and kind; nothing dense is built."""
         return self.model.inner(other.model)
-
-    @property
-    def method(self) -> Method:
-        """The method with all its settings, given or chosen."""
-        return self.recipe.method
-
-    @property
-    def loss(self) -> Any:
-        """The loss that the entries were fitted with."""
-        return self.recipe.loss
-
-    @property
-    def seed(self) -> int | None:
-        """The seed of everything that was random; None if the caller gave a generator."""
-        return self.recipe.seed
-
-    @property
-    def modes(self) -> tuple[int, ...]:
-        """The regularised modes, for a method that has them."""
-        return tuple(getattr(self.method, "modes", None) or ())
-
-    @property
-    def lam(self) -> tuple[float, ...]:
-        """The lambda of each regularised mode, for a method that has them."""
-        return tuple(np.atleast_1d(getattr(self.method, "lam", ())).tolist())
-
-    @property
-    def penalties(self) -> tuple[Any, ...]:
-        """The penalty of each regularised mode, for a method that has them."""
-        penalty = getattr(self.method, "penalty", ())
-        return tuple(penalty) if isinstance(penalty, list | tuple) else (penalty,) * len(self.lam)
-
-    @property
-    def theta(self) -> tuple[float | None, ...]:
-        """The theta of each regularised mode; None for a penalty without one."""
-        return tuple(getattr(penalty, "theta", None) for penalty in self.penalties)
-
-    @property
-    def residuals(self) -> Floats | None:
-        """The absolute error at the held-out entries of a fit without them; None if nothing was held out."""
-        return None if self.error_bars is None else self.error_bars.residuals
-
-    @property
-    def held_out_error(self) -> float:
-        """Root mean square error on the held-out entries of a fit without them; NaN if nothing was held out."""
-        return float("nan") if self.error_bars is None else self.error_bars.rmse
 
     @overload
     def predict(self, coords: ArrayLike) -> Floats: ...
@@ -151,7 +113,10 @@ class Fit:
     @overload
     def predict(self, coords: Any, *, interval: float | None = None) -> Any: ...
     def predict(self, coords: Any, *, interval: float | None = None) -> Any:
-        """Return predictions at `coords`; nothing dense is built.
+        """Return the expected value of entries, on the scale of the data; nothing dense is built.
+
+        For ``loss="poisson"`` it is the expected count. For ``loss="logistic"`` it lies between the two values: data of
+        0 and 1, or of booleans, gets the probability of 1.
 
         Parameters
         ----------
@@ -163,8 +128,7 @@ class Fit:
             width is that quantile of the held-out residuals. The coverage holds on average over entries that go
             missing as the held-out ones did, whatever the noise. It does not hold for each single entry. Slices
             without any observed entry have wider intervals, which rest on slices that were held out, and are infinite
-            if too few could be. A loss whose prediction is a score, such as the logistic loss, has no
-            intervals: see `predict_proba` and `predict_mean`.
+            if too few could be. A loss that is fitted by scores, such as the logistic loss, has no intervals.
 
         Returns
         -------
@@ -174,19 +138,18 @@ class Fit:
         """
         if is_table(coords):
             return answered_table(coords, self.labels, lambda numbers: self.predict(numbers, interval=interval))
-        values = self.model.predict(coords)
+        values = self.expected(self.model.predict(coords))
         if interval is None:
-            # Bounds are on the scale of the data, which a score is not.
-            return self._bounded(values) if self._mean is None else values
+            return values
         share = real_number(interval, "interval", above=0, below=1)
         half = self._bars().half_widths(coordinates(coords, self.shape), share)
-        return self._bounded(values), self._bounded(values - half), self._bounded(values + half)
+        return values, self.bounded(values - half), self.bounded(values + half)
 
     def predict_proba(self, coords: Any) -> Any:
         """Return the probability of the upper value (1 or True) at `coords`, for a fit with ``loss="logistic"``.
 
-        It is 1 / (1 + exp(-x)) of the score x that `predict` returns. If negatives were sampled, it is the
-        probability among entries that are sampled in the same way, not among all entries.
+        For data of 0 and 1 this is what `predict` returns. If negatives were sampled, it is the probability among
+        entries that are sampled in the same way, not among all entries.
 
         Parameters
         ----------
@@ -202,18 +165,21 @@ class Fit:
         >>> bool(fit.predict_proba([[0, 0]])[0] > 0.9)
         True
         """
-        if not isinstance(self.loss, Logistic):
+        loss = self.loss
+        if not isinstance(loss, Logistic):
             raise ValueError(
-                f"predict_proba is for loss='logistic', but the loss of this fit is {self.loss!r}; "
-                "use predict or predict_mean."
+                f"predict_proba is for loss='logistic', but the loss of this fit is {loss!r}; use predict."
             )
-        return self.predict_mean(coords)
+        if is_table(coords):
+            return answered_table(coords, self.labels, self.predict_proba)
+        return (self.predict(coords) - loss.low) / (1.0 - loss.low)
 
-    def predict_mean(self, coords: Any) -> Any:
-        """Return the mean of the loss's distribution at `coords`.
+    def scores(self, coords: Any) -> Any:
+        """Return what the model itself says at `coords`, before it is turned into an expected value.
 
-        For ``loss="logistic"`` it is the probability of the upper value, for ``loss="poisson"`` the expected count, for
-        a loss object of your own its `mean` of the prediction, and for all others the prediction itself.
+        For ``loss="logistic"`` it is the logarithm of the odds of the upper value, for ``loss="poisson"`` the logarithm
+        of the expected count. For other losses it is the prediction, not clipped to bounds. Scores put entries in the
+        same order as predictions do, without ties where predictions reach their bounds.
 
         Parameters
         ----------
@@ -221,28 +187,22 @@ class Fit:
             As in `predict`.
         """
         if is_table(coords):
-            return answered_table(coords, self.labels, self.predict_mean)
-        return self._expected(self.model.predict(coords))
+            return answered_table(coords, self.labels, self.scores)
+        return self.model.predict(coords)
 
-    @property
-    def _mean(self) -> Callable[[Floats], Floats] | None:
-        """The function from a prediction to its mean on the scale of the data; None if it is on that scale already."""
-        return getattr(self.loss, "mean", None)
-
-    def _expected(self, values: Floats) -> Floats:
-        """Return the mean of predictions, within the bounds."""
-        return self._bounded(values if self._mean is None else self._mean(values))
+    def expected(self, scores: Floats) -> Floats:
+        """Return the expected values of entries with these scores: on the scale of the data, and within the bounds."""
+        return self.bounded(expected(self.loss, scores))
 
     def half_width(self, share: float) -> float:
         """Return half the width of prediction intervals with this coverage, for entries outside of empty slices."""
         return self._bars().half_width(real_number(share, "share", above=0, below=1))
 
     def _bars(self) -> ErrorBars:
-        if self._mean is not None:
-            instead = "predict_proba" if isinstance(self.loss, Logistic) else "predict_mean"
+        if is_score(self.loss):
             raise ValueError(
-                f"interval must be left out for loss {self.loss!r}, whose prediction is a score and not an "
-                f"observation; use {instead}(coords)."
+                f"interval must be left out for loss {self.loss!r}, which is fitted by scores; predict(coords) returns "
+                "the expected values without one."
             )
         if self.error_bars is None:
             raise ValueError("Intervals rest on held-out entries, and this fit had none; fit with choose=Choice().")
@@ -275,55 +235,87 @@ class Fit:
             raise ValueError(
                 "A fit that was read from a file does not hold the data; call outliers() before saving it."
             )
-        return outliers(self.observations, self.model, beyond=beyond, corrupt=self.corrupt)
+        predicted = self.expected(predicted_at(self.observations, self.model))
+        return outliers(self.observations, predicted, beyond=beyond, corrupt=self.corrupt)
 
     def __getitem__(self, key: Any) -> Floats:
         """Return a slice, fibre or sub-tensor as a dense array, with the indexing of an array."""
-        part = self.model[key]
-        return self._bounded(part) if self._mean is None else part
+        return self.expected(self.model[key])
 
     def at(self, **labels: Any) -> Any:
-        """Return the entry with these labels, or the array of all entries that have them.
+        """Return the entry with these labels, or all entries that have them.
+
+        Parameters
+        ----------
+        **labels
+            A label or a list of labels for each of some modes, by name. Of a mode that is not named, all indices are
+            returned.
+
+        Returns
+        -------
+        float, or an array with the labels
+            A number if every mode has one label. Otherwise a `DataArray` if the data was of xarray, a long table if it
+            was a table, and else an array.
 
         Examples
         --------
-        >>> import numpy as np, tensorfill
-        >>> from tensorfill.labels import Labelled, Labels
+        >>> import numpy as np, tensorfill, xarray
         >>> table = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
-        >>> labels = Labels(("station", "month"), (np.array(list("ABCDEFGH")), np.arange(1, 7)))
-        >>> fit = tensorfill.complete(Labelled(tensorfill.Observations.from_dense(table), labels), rng=0)
-        >>> round(float(fit.at(station="C", month=4))), fit.at(station="C").shape
-        (12, (6,))
+        >>> table[0, 0] = np.nan
+        >>> rain = xarray.DataArray(table, {"station": list("ABCDEFGH"), "month": np.arange(1, 7)})
+        >>> fit = tensorfill.complete(rain, rng=0)
+        >>> round(fit.at(station="C", month=4))
+        12
+        >>> fit.at(station="C", month=[4, 6]).round().to_series().to_dict()
+        {4: 12.0, 6: 18.0}
         """
-        key: list[Any] = [slice(None)] * len(self.shape)
-        for name, label in labels.items():
-            key[self.labels.mode(name)] = int(self.labels.positions(name, [label])[0])
-        return self[tuple(key)]
+        return entries_at(self, labels)
+
+    def factors(self) -> Factors:
+        """Return the factors of the model by mode, with the labels of their indices, for interpretation.
+
+        A CP model has one column for each term in every mode. For a Tucker model the columns are the singular vectors
+        of each unfolding, and ``factors.core`` says how they combine. NORT has them for the modes that it regularises.
+        Effects that were fitted first are in ``factors.effects``. All of them are on the scale of `scores`.
+
+        Examples
+        --------
+        >>> import numpy as np, tensorfill, xarray
+        >>> table = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
+        >>> table[0, 0] = np.nan
+        >>> rain = xarray.DataArray(table, {"station": list("ABCDEFGH"), "month": np.arange(1, 7)})
+        >>> fit = tensorfill.complete(rain, method="cp", rank=1, smooth=None, centre=False, rng=0)
+        >>> [label for label, _ in fit.factors()["station"].largest(0, 2)]
+        ['H', 'G']
+        """
+        return factors_of(self.model, self.labels)
 
     def to_dense(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
-        """Return the prediction of every entry, observed or not, as the kind of object that the data was.
+        """Return the expected value of every entry, observed or not, as the kind of object that the data was.
 
         Data of xarray comes back with its dimensions and coordinates, and a table with all combinations of its keys.
         Everything else comes back as an array, and ``fit[...]`` always is one. More than `max_bytes` is refused.
         """
-        return self._restored(self._dense(max_bytes))
+        return self._restored(self.expected(self.model.to_dense(max_bytes=max_bytes)))
 
     def filled(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
         """Return the data with only the missing entries filled in, as the kind of object that it was.
 
         With a robust loss, such as ``loss="l1"``, the entries of `outliers` are replaced too. All others are kept as
-        they are. What is filled in is the expected observation, on the scale of the data. For ``loss="logistic"`` it
-        lies between the two values: data of 0 and 1 gets the probability of 1. For ``loss="poisson"`` it is the
-        expected count.
+        they are. What is filled in is what `predict` returns.
         """
-        if self.observations is None:
-            raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
-        filled = self._expected(self.model.to_dense(max_bytes=max_bytes))
-        if isinstance(self.loss, Logistic):
-            filled = self.loss.low + (1 - self.loss.low) * filled
-        keep = slice(None) if self.corrupt is None else ~self.corrupt
-        filled.reshape(-1)[self.observations.positions[keep]] = self.observations.values[keep]
-        return self._restored(filled)
+        return self._restored(self._filled(max_bytes))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the data with its missing entries filled in; the values of the model if the data is not there."""
+        if copy is False:
+            raise ValueError("A fit makes a new array; leave copy=False out.")
+        return np.asarray(self[...] if self.observations is None else self._filled(DENSE_LIMIT), dtype=dtype)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the modes, which ``xarray.DataArray(fit)`` takes over."""
+        return self.labels.names
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit, without the data, to a file that `tensorfill.load` reads."""
@@ -355,14 +347,25 @@ class Fit:
             f"{self.history[-1].iteration} iterations: {self.status})"
         )
 
-    def _dense(self, max_bytes: float) -> Floats:
-        dense = self.model.to_dense(max_bytes=max_bytes)
-        return self._bounded(dense) if self._mean is None else dense
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return card(f"Fit of a {sizes(self.shape, times='×')} tensor", facts_of(self), doubts=doubts_of(self))
+
+    def _filled(self, max_bytes: float) -> Floats:
+        if self.observations is None:
+            raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
+        filled = self.expected(self.model.to_dense(max_bytes=max_bytes))
+        keep = slice(None) if self.corrupt is None else ~self.corrupt
+        filled.reshape(-1)[self.observations.positions[keep]] = self.observations.values[keep]
+        return filled
 
     def _restored(self, dense: Floats) -> Any:
         return dense if self.restore is None else self.restore(dense)
 
-    def _bounded(self, values: Floats) -> Floats:
+    def bounded(self, values: Floats) -> Floats:
+        """Return values on the scale of the data, clipped to the bounds."""
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
 

@@ -30,8 +30,11 @@ from ._support.checks import (
     sizes,
     tensor_shape,
 )
+from ._support.html import card
 from ._support.ordering import TOO_FAR, in_order, labels_of, sort_keys, take_rows
 from ._support.types import Booleans, Floats, Integers
+from ._support.words import percent, written
+from ._support.words import sizes as shape_in_words
 
 _Array = TypeVar("_Array", bound=NDArray[Any])
 
@@ -358,6 +361,16 @@ class Observations:
         kind = "dense" if self.is_dense else "sparse"
         observed = f"{len(self):,} of {math.prod(self.shape):,} ({100 * self.density:.3g}%)"
         return f"{type(self).__name__}(shape={self.shape}, observed={observed}, {kind})"
+
+    def _repr_html_(self) -> str:
+        values = self.values
+        mean = written(float(values.mean(dtype=np.float64)))
+        facts = [
+            ("observed", f"{len(self):,} of {math.prod(self.shape):,} entries ({percent(self.density)})"),
+            ("values", f"from {written(float(values.min()))} to {written(float(values.max()))}, mean {mean}"),
+            ("stored", f"{'dense' if self.is_dense else 'sparse'}, {self.dtype}"),
+        ]
+        return card(f"Observations of a {shape_in_words(self.shape, times='×')} tensor", facts)
 
 
 def _frozen(array: _Array) -> _Array:

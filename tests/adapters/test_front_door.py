@@ -9,6 +9,7 @@ import sparse
 import xarray
 
 from tensorfill import Choice, Fit, Nort, complete, graphs, load
+from tensorfill.choosing.doubts import NothingMissingWarning
 
 from ..refusal import refuses
 
@@ -113,6 +114,7 @@ def test_whole_numbers_are_denoised():
     counts = np.arange(120).reshape(6, 5, 4)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NothingMissingWarning)
         np.testing.assert_array_equal(complete(counts, lam=0.1, rng=0).filled(), counts)
 
 

@@ -273,7 +273,7 @@ def test_predictions_are_further_columns_of_the_table_that_asks(library):
     wide = fit.predict(asked, interval=0.9)
     assert list(wide.columns)[-3:] == ["n", "n_low", "n_high"]
     assert (wide["n_high"] > wide["n_low"]).all()
-    equal(fit.predict_mean(asked), answer)
+    equal(fit.predict(asked), answer)
     assert len(fit.predict(asked[:0])) == 0
     refuses(
         ValueError,
@@ -302,7 +302,8 @@ def test_a_table_asks_any_fit():
 def test_one_entry_by_its_labels():
     fit = fit_of(take_in(table_of("pandas")))
     assert fit.at(a="y", b=1) == 2.0
-    assert fit.at(a="y").tolist() == [2.0, 3.0]
+    assert fit.at(a="y").iloc[:, -1].tolist() == [2.0, 3.0]
+    assert fit.at(a="y")["a"].tolist() == ["y", "y"]
     refuses(ValueError, ["no mode 'c'"], lambda: fit.at(c=1))
     refuses(ValueError, ["no label 5"], lambda: fit.at(b=5))
 

@@ -20,6 +20,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
+from tensorfill._support.words import label_in_words
 from tests import examples
 
 PAGES = ("labelled", "given", "picture", "logistic", "tucker", "several", "file")
@@ -180,7 +181,7 @@ def test_an_entry_that_is_pointed_at_is_told(browser, pages):
     down = (row + 0.5) / 12 * size["height"] - size["height"] / 2
     ActionChains(browser).move_to_element_with_offset(canvas, int(across), int(down)).perform()
     said = browser.find_element(By.ID, "pointed").text
-    assert f"day {fit.labels.keys[1][column]}" in said
+    assert f"day {label_in_words(fit.labels.keys[1][column])}" in said
     told = float(said.partition("observed about ")[2].partition(";")[0])
     assert told == pytest.approx(values[row, column], abs=0.02 * values[mask].max())
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorfill.algebra.component import Component
-from tensorfill.choosing.outliers import outliers, without_outliers
+from tensorfill.choosing.outliers import outliers, predicted_at, without_outliers
 from tensorfill.models import FoldedLowRank
 from tensorfill.observations import Observations
 
@@ -25,13 +25,13 @@ def test_outliers_are_found_where_they_are(dense):
     observations = Observations.from_dense(array, seen)
     if not dense:
         observations = Observations(observations.coords, observations.values, observations.shape)
-    coords, amounts = outliers(observations, model)
+    coords, amounts = outliers(observations, predicted_at(observations, model))
     np.testing.assert_array_equal(coords, bad)
     np.testing.assert_allclose(amounts, [3, -4, 5], atol=0.5)
     kept = without_outliers(observations, model)
     assert len(kept) == len(observations) - 3
     assert kept.is_dense == dense
-    coords, _ = outliers(observations, model, beyond=3.5)
+    coords, _ = outliers(observations, predicted_at(observations, model), beyond=3.5)
     np.testing.assert_array_equal(coords, bad[1:])
-    assert len(outliers(observations, model, beyond=100)[0]) == 0
-    refuses(ValueError, ["beyond must be", "-1"], lambda: outliers(observations, model, beyond=-1))
+    assert len(outliers(observations, predicted_at(observations, model), beyond=100)[0]) == 0
+    refuses(ValueError, ["beyond must be", "-1"], lambda: outliers(observations, observations.values, beyond=-1))

@@ -155,7 +155,7 @@ def test_rare_counts_are_right_on_average():
     rng = np.random.default_rng(1)
     counts, seen = rng.poisson(rates).astype(float), rng.random(SHAPE) < 0.6
     fit = complete(np.where(seen, counts, np.nan), loss="poisson", rng=0)
-    found, truth = fit.predict_mean(np.argwhere(~seen)), rates[~seen]
+    found, truth = fit.predict(np.argwhere(~seen)), rates[~seen]
     assert found.mean() == pytest.approx(truth.mean(), rel=0.1)
     assert np.mean((found - truth) ** 2) < 0.3 * truth.var()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Method, Observations, complete
+from tensorfill.choosing.doubts import DoubtfulFitWarning
 from tensorfill.choosing.splits import Split
 from tensorfill.choosing.trials import Trials, error_of, standard_error_of
 from tensorfill.choosing.walk import PATIENCE, Walk
@@ -107,5 +108,6 @@ def test_a_method_put_into_the_registry_runs_and_says_its_name(monkeypatch):
     _, low, high = fit.predict([[0, 0]], interval=0.8)
     assert 0 < high[0] - low[0] < 1
     assert [point.method.name for point in fit.path] == ["constant"] * len(fit.path)
-    half = complete(observations(), method="constant", level=3, smooth=None, centre=False, rng=0)
+    with pytest.warns(DoubtfulFitWarning, match="worse than the mean of all entries"):
+        half = complete(observations(), method="constant", level=3, smooth=None, centre=False, rng=0)
     assert half.method == Constant(level=3, shift=1.0)

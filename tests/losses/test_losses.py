@@ -173,9 +173,13 @@ class TestLogistic:
         np.testing.assert_array_equal(Logistic().value(x, o), [0, score, score, 0])
         np.testing.assert_array_equal(Logistic().derivative(x, o), [0, -1, 1, 0])
 
-    def test_mean_is_the_probability_of_plus_one(self):
-        probability = Logistic().mean(np.array([-1e4, math.log(1 / 3), 0.0, math.log(3), 1e4]))
-        np.testing.assert_allclose(probability, [0, 0.25, 0.5, 0.75, 1], rtol=1e-14)
+    @pytest.mark.parametrize("low", [-1.0, 0.0])
+    def test_mean_is_the_expected_observation(self, low):
+        scores = np.array([-1e4, math.log(1 / 3), 0.0, math.log(3), 1e4])
+        loss = Logistic(low=low)
+        np.testing.assert_allclose(loss.probability(scores), [0, 0.25, 0.5, 0.75, 1], rtol=1e-14)
+        np.testing.assert_allclose(loss.mean(scores), low + (1 - low) * loss.probability(scores), rtol=1e-14)
+        assert loss.mean(scores.astype(np.float32)).dtype == np.float32
 
     @pytest.mark.parametrize(
         ("given", "encoded", "low"),

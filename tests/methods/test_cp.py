@@ -109,7 +109,7 @@ def test_yes_or_no_and_counts_are_predicted_better_than_by_their_mean():
     rates = np.exp(dense_of([rng.random((size, 1)) + 0.5 for size in shape]))
     counts = rng.poisson(rates).astype(float)
     fit = complete(np.where(seen, counts, np.nan), method="cp", loss="poisson", rng=0)
-    assert rmse(fit.predict_mean(np.argwhere(~seen)), rates[~seen]) < 0.5 * rates.std()
+    assert rmse(fit.predict(np.argwhere(~seen)), rates[~seen]) < 0.5 * rates.std()
 
 
 # Where it starts

@@ -20,6 +20,7 @@ from tensorfill.models import Centred, Dense, FoldedLowRank, Tucker
 from tensorfill.models.additive import Additive
 from tensorfill.models.cp import CPModel
 from tensorfill.plots.drawing import MISSING_GREY, words
+from tensorfill.plots.lines import chosen_series, series_mode
 from tensorfill.plots.views import colour_mode, spread
 from tests import examples
 from tests.refusal import refuses
@@ -42,7 +43,7 @@ def drawn(axes):
 
 
 def from_file(fit):
-    return dataclasses.replace(fit, observations=None)
+    return dataclasses.replace(fit, observations=None, held_out=None)
 
 
 def with_history(fit, *records):
@@ -338,11 +339,11 @@ class TestHeldOut:
         assert f"{len(fit.residuals):,} held-out" in histogram.get_title()
         inside = (fit.residuals <= histogram.get_xlim()[1]).sum()
         assert sum(patch.get_height() for patch in histogram.patches) == inside
-        np.testing.assert_array_equal(scatter.lines[0].get_xdata(), fit.observations.values)
-        np.testing.assert_allclose(scatter.lines[0].get_ydata(), fit.predict(fit.observations.coords))
-        np.testing.assert_allclose(
-            residuals.lines[0].get_ydata(), fit.observations.values - fit.predict(fit.observations.coords)
-        )
+        # Held-out entries, as a fit without them predicts them: not fitted ones, whose errors are too small.
+        assert scatter.get_title() == f"all {len(fit.residuals):,} held-out entries"
+        np.testing.assert_array_equal(scatter.lines[0].get_xdata(), fit.held_out.observed)
+        np.testing.assert_allclose(scatter.lines[0].get_ydata(), fit.held_out.predicted)
+        np.testing.assert_allclose(np.abs(residuals.lines[0].get_ydata()), fit.residuals)
 
     def test_many_entries_are_sampled_and_the_title_says_so(self):
         axes = plots.held_out(examples.given())
@@ -366,14 +367,19 @@ class TestHeldOut:
             recipe=dataclasses.replace(fit.recipe, loss=Logistic(low=low)),
         )
         (panel,) = drawn(plots.held_out(given))
-        assert list(by_name(panel)) == [f"{ones.sum()} were 1", f"{(~ones).sum()} were 0"]
+        assert list(by_name(panel)) == [f"{ones.sum()} were 1", f"{(~ones).sum()} were {low}"]
 
-    def test_residuals_of_scores_are_not_drawn_whatever_the_loss_is_called(self):
+    def test_counts_are_drawn_as_counts_whatever_the_loss_is_called(self):
         class Mine(Poisson):
             pass
 
-        fit = dataclasses.replace(examples.labelled(), recipe=dataclasses.replace(examples.given().recipe, loss=Mine()))
-        assert len(plots.held_out(fit)) == 2
+        counts = np.random.default_rng(0).poisson(np.outer(np.arange(1, 13), np.arange(1, 11)) / 5).astype(float)
+        counts[::3, ::4] = np.nan
+        fit = tensorfill.complete(counts, loss=Mine(), lam=0.1, centre=True, choose=tensorfill.Choice(), rng=0)
+        histogram, scatter, _ = drawn(plots.held_out(fit))
+        assert scatter.lines[0].get_ydata().min() >= 0
+        assert scatter.lines[0].get_xdata().max() > 5
+        assert histogram.get_xlim()[1] > 0
 
     def test_with_neither_there_is_nothing_to_draw(self):
         refuses(ValueError, ["neither", "choose=Choice()"], lambda: plots.held_out(from_file(examples.given())))
@@ -467,3 +473,40 @@ def test_indices_are_spread_from_end_to_end():
 
 def test_the_module_is_reached_from_the_package():
     assert tensorfill.plots.convergence is plots.convergence
+
+
+class TestSeries:
+    def test_observed_entries_are_dots_and_gaps_are_filled_within_their_band(self):
+        fit = examples.labelled()
+        axes = plots.series(fit, "day", count=2)
+        assert len(axes) == 2
+        row = chosen_series(fit, 1, {}, 2)[0]
+        coords = np.repeat(row[None], fit.shape[1], axis=0)
+        coords[:, 1] = np.arange(fit.shape[1])
+        seen = np.where(fit.observations.mask, fit.observations.array, np.nan)[tuple(coords.T)]
+        line, dots = axes[0].lines
+        np.testing.assert_array_equal(dots.get_ydata(), seen)
+        np.testing.assert_allclose(line.get_ydata(), np.where(np.isnan(seen), fit.predict(coords), seen))
+        assert np.isnan(seen).any()
+        assert "90% band" in axes[0].get_legend_handles_labels()[1]
+
+    def test_a_fit_without_intervals_has_no_band(self):
+        (panel,) = plots.series(examples.given(), 0, at={1: 0, 2: 0})
+        assert "90% band" not in panel.get_legend_handles_labels()[1]
+
+    def test_dates_are_the_first_choice(self):
+        assert series_mode(examples.labelled()) == 1
+
+    def test_a_long_series_is_drawn_where_its_gaps_are(self):
+        values = np.sin(np.arange(1000) / 9)[:, None] * np.arange(1.0, 5.0)
+        values[600:700, 2] = np.nan
+        fit = tensorfill.complete(values, lam=0.1, rng=0)
+        (panel,) = plots.series(fit, 0, at={1: 2})
+        assert len(panel.lines[0].get_xdata()) == 300
+        assert np.isnan(panel.lines[1].get_ydata()).sum() == 100
+
+    def test_bad_input_gets_one_sentence(self):
+        fit = examples.labelled()
+        refuses(ValueError, ["along which lines run"], lambda: plots.series(fit, "day", at={"day": 0}))
+        refuses(ValueError, ["no mode", "'planet'"], lambda: plots.series(fit, "planet"))
+        refuses(ValueError, ["ax", "2 axes"], lambda: plots.series(fit, "day", [], count=2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -147,6 +148,59 @@ class TestTheCallRepeatsTheFit:
         assert call_without_search(loaded) == call_without_search(fit)
 
 
+def random_settings(number):
+    """Return one of many combinations of settings."""
+    rng = np.random.default_rng(number)
+
+    def some(**each):
+        return {name: values[rng.integers(len(values))] for name, values in each.items() if rng.random() < 0.6}
+
+    loss = ["square", "square", "huber", "l1", "logistic", "poisson"][number % 6]
+    settings = some(
+        method=["nort", "cp", "softimpute", ["nort", "cp"]],
+        centre=[True, False],
+        smooth=[None, [0], ["mode_1"], [0, 1]] if loss in ("square", "l1") else [None],
+        bounds=[(0, 2), (0, None), (None, 1.5)],
+        dtype=["float32", np.float64],
+        rng=[5, np.int64(6), np.random.default_rng(number)],
+    )
+    if loss == "l1":
+        settings.pop("dtype", None)
+    if settings.get("method", "nort") == "nort":
+        settings |= some(max_rank=[1, 2, 3], penalty=["nuclear", "capped_l1"], modes=[[0, 1], (1,)], max_iter=[30])
+        settings |= some(refine=["tucker"]) if loss == "square" else {}
+    settings["method"] = settings.get("method", "nort")
+    choice = some(holdout=["entry", ("fibre", 1), "auto"], splits=[2, 3], validation=[0.2, 0.3])
+    if choice:
+        settings["choose"] = Choice(**choice)
+    return {"loss": loss, "tol": 1e-3} | settings if isinstance(settings["method"], str) else {"loss": loss} | settings
+
+
+class TestRandomSettings:
+    @pytest.mark.parametrize("number", range(20))
+    def test_the_printed_call_gives_the_same_answer(self, number):
+        random = np.random.default_rng(100)
+        values = np.outer(random.uniform(0.2, 1.5, 12), random.uniform(0.2, 1.5, 10)) + random.normal(0, 0.05, (12, 10))
+        settings = random_settings(number)
+        if settings["loss"] in ("logistic", "poisson"):
+            values = np.round(values).clip(0, 1 if settings["loss"] == "logistic" else None)
+        values[random.random(values.shape) < 0.2] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit = tensorfill.complete(values, **settings)
+            again = run(call_to_repeat(fit), values)
+        same(again, fit)
+        assert again.seed == fit.seed
+        assert again.recipe.holdout == fit.recipe.holdout
+        np.testing.assert_array_equal(again.held_out.coords, fit.held_out.coords)
+        asked = {name for name in settings if name != "rng"} - (
+            {"dtype"} if settings.get("dtype") is np.float64 else set()
+        )
+        asked -= {"loss"} if settings["loss"] == "square" else set()
+        for name in asked:
+            assert f"    {name}=" in call_to_repeat(fit)
+
+
 class TestWhatTheCallSays:
     def test_the_settings_that_were_chosen_are_taken_over(self):
         fit = examples.labelled()
@@ -165,11 +219,19 @@ class TestWhatTheCallSays:
         assert "max_rank" not in text
         ast.parse(text)
 
-    def test_a_generator_of_the_caller_is_said_to_decide(self, data):
+    def test_a_seed_is_drawn_from_a_generator_of_the_caller(self, data):
         fit = tensorfill.complete(data, lam=0.01, rng=np.random.default_rng(0))
         text = call_to_repeat(fit)
-        assert "    rng=generator,  # your own generator, in the state that it had" in text.splitlines()
-        ast.parse(text)
+        assert f"    rng={fit.seed}," in text.splitlines()
+        same(run(text, data), fit)
+
+    def test_a_path_is_part_of_the_call(self, table, tmp_path):
+        np.save(tmp_path / "table.npy", table)
+        fit = tensorfill.complete(tmp_path / "table.npy", lam=1.0, rng=3)
+        text = call_to_repeat(fit)
+        assert f'    "{tmp_path / "table.npy"}",' in text.splitlines()
+        same(run(text, None), fit)
+        assert "data" not in fit.recipe.arguments()
 
     def test_objects_of_the_users_own_are_names(self):
         class MyOwn:

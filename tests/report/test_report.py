@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import html
 import io
 import json
@@ -103,7 +104,10 @@ class TestWhatItSays:
         assert f"{len(fit.observations):,}" in read.said
         assert "12 × 15 × 9" in read.said
         assert f"{fit.held_out_error:.4g}" in read.said
-        assert f"{100 * fit.held_out_error / fit.observations.values.std():.3g}% of the spread" in read.said
+        assert f"{100 * fit.held_out_error / fit.observations.values.std():.3g}% of the standard deviation" in read.said
+        for baseline in fit.baselines:
+            assert baseline.in_words(fit.labels) in read.said
+        assert "What the time went into" in read.said
         _, low, high = fit.predict([[0, 0, 0]], interval=0.9)
         assert f"± {(high[0] - low[0]) / 2:.4g}" in read.said
         assert " · ".join(map(str, fit.ranks)) in read.said
@@ -112,7 +116,7 @@ class TestWhatItSays:
         assert "Seed 0" in read.said
         assert f"{fit.history[-1].iteration} iterations" in read.said
         assert tensorfill.__version__ in read.said
-        assert re.search(r"written on \d{4}-\d\d-\d\d", read.said)
+        assert re.search(r"written on \d+ [A-Z][a-z]+ \d{4}", read.said)
 
     def test_the_names_of_the_modes_and_labels_are_there(self, read):
         for words in ("station", "day", "hour <b>", "2024-02-25 to 2024-03-10", "flow & <i>more</i>"):
@@ -144,7 +148,7 @@ class TestWhatItSays:
 
     def test_scores_are_no_errors(self, logistic):
         said = Read(logistic).said
-        assert "right side of one half" in said
+        assert "right side of 0.5" in said
         assert "Held-out error" not in said
         assert "the whole matrix" in logistic
 
@@ -197,14 +201,14 @@ class TestWhatItSays:
             polish=Polish(),
             mu=0.3,
             loss=Huber(delta=2.0),
-            seed=None,
+            seed=12,
             asked={"laplacian": {"day": object()}, "loss": "l1", "time_limit": 90},
         )
         said = dict(what_was_chosen(dataclasses.replace(examples.labelled(), recipe=recipe, bounds=(0, 5))))
         assert said["Loss"].startswith("Huber")
         assert said["Loss"].endswith("(delta=2)")
         assert said["Graphs"] == "along day, with weight 0.3"
-        assert said["Seed"] == "that of the caller's generator"
+        assert said["Seed"] == "12"
         assert said["Bounds"] == "predictions are clipped to 0 and 5"
         assert said["Stops at"] == "tolerance 0.0001, 500 iterations, or 1 min 30 s"
         assert {"Centred", "Polished", "Corrupt entries"} < set(said)
@@ -344,3 +348,28 @@ class TestTheFile:
         with pytest.raises(ImportError, match=rf'pip install "tensorfill\[{extra}\]"'):
             examples.given().report(tmp_path / "report.html")
         assert not list(tmp_path.iterdir())
+
+
+class TestForPeople:
+    """Dark pages, series, words that are explained, dates and numbers as people write them."""
+
+    def test_a_dark_page_for_those_who_want_one(self, logistic):
+        assert "@media (prefers-color-scheme: dark)" in logistic
+        assert "color-scheme: light dark" in logistic
+
+    def test_series_with_their_band(self, read):
+        assert (
+            "Series along day: observed entries, and what is filled in. The band holds 90% of new entries." in read.said
+        )
+
+    def test_the_words_of_the_search_are_explained(self, read):
+        for word in ("Singular values below the cut", "theta divided by the cut", "they add up to 1", "F_tau"):
+            assert word in read.said
+
+    def test_dates_are_written_without_what_is_zero(self, read):
+        assert "T00:00:00" not in read.said
+        assert f"written on {datetime.date.today().day} " in read.said
+
+    def test_no_held_out_entries_no_simple_answers(self, given):
+        assert "Beside simple answers" not in given
+        assert "fitted entries, which the fit has seen" in given

@@ -12,6 +12,10 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from .clock import Clock
+from .timing import Estimate, Stopwatch, Timing
+from .words import duration
+
 SECONDS_BETWEEN_LINES = 10.0
 """Without a terminal, a running stage writes a line this often."""
 
@@ -28,23 +32,33 @@ class Iteration(Protocol):
         """The objective after it."""
 
     @property
+    def f_tau(self) -> float:
+        """The function that falls at every step, NaN for a method that has none."""
+
+    @property
     def ranks(self) -> tuple[int, ...]:
         """The ranks after it."""
 
 
 class Display:
-    """The stage, iteration, objective, ranks and held-out error of a run, on standard error.
+    """The stage, iteration, objective, ranks and held-out error of a run on standard error, and the time of each stage.
 
     A terminal shows them live, and they vanish at the end. Elsewhere, as in a log file, there is a plain line for each
-    stage, and more of them for one that takes long.
+    stage, and more of them for one that takes long. Shown or not, the time that each stage takes is measured.
 
     Parameters
     ----------
     shown
         Whether anything is shown at all.
+    clock
+        The clock of the run: what passed before counts as preparing, and its limit is the most that can be left.
     """
 
-    def __init__(self, shown: bool) -> None:
+    def __init__(self, shown: bool, clock: Clock | None = None) -> None:
+        self._clock = clock or Clock()
+        self._watch = Stopwatch(self._clock.elapsed)
+        self._estimate: Estimate | None = None
+        self._stage_began = 0.0
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         live = console.is_terminal or console.is_jupyter
         self._view: _Live | _Lines | _Nothing = _Nothing() if not shown else _Live(console) if live else _Lines(console)
@@ -59,21 +73,41 @@ class Display:
     ) -> None:
         self._view.stop()
 
-    def begin(self, what: str, steps: int | None) -> None:
-        """Start over for the next stage of the run, of at most this many iterations."""
+    def begin(self, what: str, steps: int | None, tol: float = 0.0) -> None:
+        """Start over for the next stage of the run, of at most this many iterations, which end at a tolerance."""
+        self._watch.begin(what)
+        self._estimate = None if steps is None else Estimate(steps, tol)
+        self._stage_began = self._clock.elapsed
         self._view.begin(what, steps)
+
+    def timing(self) -> Timing:
+        """Return what the time went into until now."""
+        return self._watch.timing()
 
     def iteration(self, record: Iteration) -> None:
         """Show an iteration."""
         words = [f"objective {record.objective:.5g}", f"ranks {record.ranks}"]
         if self._best < math.inf:
             words.append(f"best held-out error {self._best:.4g}")
+        words += self._left(record)
         self._view.update(record.iteration, f"iteration {record.iteration}", words)
 
     def tried(self, number: int, held_out: float) -> None:
         """Show the score of a trial; the number of trials is not known in advance."""
         self._best = min(self._best, held_out)
-        self._view.update(number, f"{number} tried", [f"held-out error {held_out:.4g}", f"best {self._best:.4g}"])
+        words = [f"held-out error {held_out:.4g}", f"best {self._best:.4g}", *self._left()]
+        self._view.update(number, f"{number} tried", words)
+
+    def _left(self, record: Iteration | None = None) -> list[str]:
+        """Return how much time is probably left in this stage, or at most in the run; nothing if neither is known."""
+        limit = self._clock.remaining
+        if record is not None and self._estimate is not None and record.iteration > 0:
+            merit = record.objective if math.isnan(record.f_tau) else record.f_tau
+            self._estimate.add(record.iteration, self._clock.elapsed - self._stage_began, merit)
+            left = self._estimate.seconds_left
+            if left < limit:
+                return [f"about {duration(left)} left"]
+        return [f"at most {duration(limit)} left"] if math.isfinite(limit) else []
 
 
 class _Nothing:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .html import card
 
 R = TypeVar("R")
 
@@ -55,9 +57,28 @@ class Records(Sequence[R], Generic[R]):
             column[:] = cells
             return column
 
+    def _repr_html_(self) -> str:
+        head = list(self._shown or self.columns)
+        rows = [[_cell(getattr(record, name)) for name in head] for record in self._records]
+        return card(repr(self), (), [self._shown.get(name, name) for name in head], rows)
+
+    _shown: ClassVar[Mapping[str, str]] = {}
+    """The columns that a notebook shows, with what they are called there; all of them if there are none here."""
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as dictionaries, ready for a table."""
         return [
             {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}  # type: ignore[arg-type]
             for record in self._records
         ]
+
+
+def _cell(value: Any) -> str:
+    """Return a value as it stands in a table: numbers with four digits, and nothing where nothing is known."""
+    if isinstance(value, float):
+        return "" if value != value else f"{value:,.6g}" if abs(value) < 1e9 else f"{value:.6g}"
+    if isinstance(value, tuple):
+        return " ".join(map(_cell, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_cell(each)}" for name, each in value.items())
+    return str(getattr(value, "name", value))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 
 def written(value: float, digits: int = 4) -> str:
@@ -84,3 +88,51 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def label_in_words(label: Any) -> str:
+    """Return a label as people write it: dates without the time where that is midnight, and no trailing zeros.
+
+    >>> label_in_words(np.datetime64("2024-03-01T00:00:00")), label_in_words(np.datetime64("2024-03-01T08:30"))
+    ('2024-03-01', '2024-03-01 08:30')
+    >>> label_in_words(np.timedelta64(90, "m")), label_in_words(np.timedelta64(3, "D")), label_in_words(0.1 + 0.2)
+    ('1:30', '3 days', '0.3')
+    """
+    if isinstance(label, np.datetime64):
+        return _moment(str(label.astype("datetime64[ns]")).replace("T", " "))
+    if isinstance(label, np.timedelta64):
+        return _length(label / np.timedelta64(1, "s"))
+    if isinstance(label, datetime.timedelta):
+        return _length(label.total_seconds())
+    if isinstance(label, datetime.datetime):
+        return _moment(label.isoformat(sep=" "))
+    if isinstance(label, datetime.time):
+        return str(label)[:5] if label.second == 0 and label.microsecond == 0 else str(label)
+    if isinstance(label, float | np.floating):
+        return f"{label:.12g}"
+    if isinstance(label, tuple):
+        return ", ".join(map(label_in_words, label))
+    return str(label)
+
+
+def _moment(text: str) -> str:
+    """Return a date with as much of its time as is not zero."""
+    day, _, clock = text.partition(" ")
+    clock = clock.rstrip("0").rstrip(".") if "." in clock else clock
+    if clock in ("", "00:00:00", "00:00", "00"):
+        return day
+    return f"{day} {clock.removesuffix(':00') if clock.count(':') == 2 else clock}"
+
+
+def _length(seconds: float) -> str:
+    """Return a length of time: whole days, or hours and minutes as on a clock."""
+    if not math.isfinite(seconds):
+        return "not known"
+    sign, seconds = ("-" if seconds < 0 else ""), abs(seconds)
+    days, rest = divmod(seconds, 86400)
+    if rest == 0 and days:
+        return f"{sign}{days:,.0f} day{'s' if days != 1 else ''}"
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    clock = f"{hours:.0f}:{minutes:02.0f}" + (f":{rest:05.2f}".rstrip("0").rstrip(".") if rest else "")
+    return f"{sign}{days:,.0f} day{'s' if days != 1 else ''} {clock}" if days else f"{sign}{clock}"

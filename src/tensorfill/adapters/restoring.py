@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from .._support.types import Floats
+from .._support.types import Floats, Integers
 from ..labels import Labels
 
 
@@ -25,6 +25,22 @@ class Restorer(ABC):
     @abstractmethod
     def __call__(self, dense: Floats) -> Any:
         """Return the object."""
+
+    def part(self, block: Floats, places: Sequence[Integers], kept: Sequence[int], labels: Labels) -> Any:
+        """Return a part of the tensor, with its labels where the library has a way to write them.
+
+        Parameters
+        ----------
+        block
+            The entries, with an axis for every mode.
+        places
+            The indices of each mode in the part.
+        kept
+            The modes of which several indices were asked for; the others have one, and no axis in the answer.
+        labels
+            The labels of the whole tensor.
+        """
+        return block.reshape([len(places[mode]) for mode in kept])
 
     @abstractmethod
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

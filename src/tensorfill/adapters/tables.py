@@ -173,16 +173,24 @@ class ToTable(Restorer):
 
     def __call__(self, dense: Floats) -> Any:
         """Return the table."""
+        return self.of.closed(self._table(dense, [np.arange(size) for size in dense.shape]), self.form)
+
+    def part(self, block: Floats, places: Sequence[Integers], kept: Sequence[int], labels: Labels) -> Any:
+        """Return a part of the tensor as a long table with a column for each mode, also for those with one index."""
+        return self._table(block, places)
+
+    def _table(self, block: Floats, places: Sequence[Integers]) -> Any:
+        """Return a long table of a block, from the indices of each mode in it."""
         made: dict[Hashable, Any] = {}
         mode = 0
         for column in self.columns:
             if column == self.value:
-                made[column] = dense.ravel()
+                made[column] = block.ravel()
                 continue
-            places = np.arange(dense.shape[mode]).reshape([-1 if axis == mode else 1 for axis in range(dense.ndim)])
-            made[column] = self.of.take(self.keys[mode], np.broadcast_to(places, dense.shape).ravel())
+            own = places[mode].reshape([-1 if axis == mode else 1 for axis in range(block.ndim)])
+            made[column] = self.of.take(self.keys[mode], np.broadcast_to(own, block.shape).ravel())
             mode += 1
-        return self.of.closed(self.of.table(made), self.form)
+        return self.of.table(made)
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of columns become text."""

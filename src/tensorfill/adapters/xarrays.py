@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.optional import need
-from .._support.types import Floats
+from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
 from .kinds import is_a
 from .restoring import Restorer
@@ -134,6 +134,10 @@ class ToDataArray(Restorer):
         made = need("xarray", "xarray").DataArray
         return made(dense, coords=self.coords.coords, dims=self.dims, name=self.name, attrs=dict(self.attrs))
 
+    def part(self, block: Floats, places: Sequence[Integers], kept: Sequence[int], labels: Labels) -> Any:
+        """Return a part of the tensor as a DataArray, with the labels of single indices as scalar coordinates."""
+        return _part(block, places, kept, labels, self.name)
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of dimensions and variables become text."""
         words, arrays = _described_coords(self.coords, self.dims)
@@ -197,6 +201,10 @@ class ToDataset(Restorer):
             made[each.name] = (each.dims, dense[..., place].transpose(axes), dict(each.attrs))
         return made
 
+    def part(self, block: Floats, places: Sequence[Integers], kept: Sequence[int], labels: Labels) -> Any:
+        """Return a part of the tensor as a DataArray, with the variables as its last dimension."""
+        return _part(block, places, kept, labels, None)
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of dimensions and variables become text."""
         words, arrays = _described_coords(self.coords, self.dims)
@@ -208,6 +216,18 @@ class ToDataset(Restorer):
         """Return the restorer, from its labels and the result of `described`."""
         forms = tuple(VariableForm(name, tuple(dims), attrs) for name, dims, attrs in words["variables"])
         return cls(_rebuilt_coords(labels, words, arrays), tuple(words["dims"]), forms, words["attrs"])
+
+
+def _part(block: Floats, places: Sequence[Integers], kept: Sequence[int], labels: Labels, name: Hashable | None) -> Any:
+    """Return a part of a tensor as a DataArray."""
+    coords: dict[str, Any] = {}
+    for mode, own in enumerate(labels.keys):
+        if own is not None:
+            keys = own[places[mode]]
+            coords[labels.names[mode]] = (labels.names[mode], keys) if mode in kept else keys[0]
+    sizes = [len(places[mode]) for mode in kept]
+    dims = [labels.names[mode] for mode in kept]
+    return need("xarray", "xarray").DataArray(block.reshape(sizes), coords, dims, name)
 
 
 def _named(attrs: Mapping[Any, Any]) -> dict[str, Any]:

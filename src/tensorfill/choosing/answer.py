@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from .._support.types import Booleans, Floats
 from ..losses import Loss
 from ..losses.robust import Robust
@@ -16,6 +14,7 @@ from ..methods.search import PathPoint, Search, Trial, are_better
 from ..models import Model
 from .empty_slices import SliceFill
 from .error_bars import ErrorBars
+from .held_out import HeldOut
 from .holdout import Holdout
 from .polish import Polish
 from .smooth_field import Smoothing
@@ -64,10 +63,9 @@ class Answer:
         return other is None or are_better(self.losses, other.losses, clipped=self.trials.clipped)
 
     @property
-    def residuals(self) -> Floats:
-        """The absolute error at each held-out entry."""
-        pairs = zip(self.splits, self.models, strict=True)
-        return np.concatenate([np.abs(split.predict(model) - split.held_out.values) for split, model in pairs])
+    def held_out(self) -> HeldOut:
+        """The held-out entries beside its predictions, on the scale of the data."""
+        return HeldOut.of(self.splits, self.models)
 
     def final(self, entries: int) -> Method:
         """Return the method with what was chosen, for a fit of this many entries."""
@@ -88,6 +86,8 @@ class Outcome:
         Every trial, in order; empty if nothing was held out.
     error_bars
         The errors at what was held out; None if nothing was.
+    held_out
+        What was held out, beside the predictions of a fit without it; None if nothing was.
     error_of_zero
         The root mean square of the held-out values: the error of an answer that is zero.
     holdout
@@ -103,6 +103,7 @@ class Outcome:
     loss: Loss | Robust
     points: Sequence[PathPoint] = ()
     error_bars: ErrorBars | None = None
+    held_out: HeldOut | None = None
     error_of_zero: float = math.nan
     holdout: Holdout | None = None
     polish: Polish | None = None

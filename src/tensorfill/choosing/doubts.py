@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
+from .._support.words import percent, written
 from ..labels import Labels
 from ..losses import Huber, Square
 from ..metrics import rmse
+from ..observations import Observations
 from .answer import Outcome
+from .baselines import INTERPOLATION, Baseline
+from .corrupt import is_robust
 from .task import Task
 
 NEAR_ZERO = 0.95
@@ -19,8 +25,16 @@ ENOUGH = 10_000
 """About this many observed entries show how large the error is."""
 
 
+MANY_ZEROS = 0.05
+"""From this share of zeros on, they may stand for missing entries."""
+
+
 class DoubtfulFitWarning(UserWarning):
     """An answer that should not be trusted."""
+
+
+class NothingMissingWarning(UserWarning):
+    """Data without any missing entry."""
 
 
 def warn_of_a_fit_near_zero(outcome: Outcome, task: Task) -> None:
@@ -43,6 +57,46 @@ def warn_of_a_fit_near_zero(outcome: Outcome, task: Task) -> None:
             DoubtfulFitWarning,
             stacklevel=3,
         )
+
+
+def doubt_of(baselines: Sequence[Baseline], error: float, labels: Labels) -> str | None:
+    """Return a sentence if a simple answer is better than a fit with this held-out error."""
+    better = [baseline for baseline in baselines if baseline.is_better]
+    if not better:
+        return None
+    best = min(better, key=lambda baseline: baseline.error)
+    return (
+        f"This fit is worse than {best.in_words(labels)}: its root mean square error on held-out entries is "
+        f"{written(error)}, and that of the simple answer is {written(best.error)}; do not trust it, and look for what "
+        "is wrong with the data or the settings."
+    )
+
+
+def warn_of_a_simple_answer(outcome: Outcome, baselines: Sequence[Baseline], labels: Labels) -> None:
+    """Warn of an answer that is worse than the mean or the effects of each index, at the same held-out entries."""
+    if outcome.error_bars is None or (outcome.holdout is not None and outcome.holdout.is_slices):
+        return
+    simple = [baseline for baseline in baselines if baseline.kind != INTERPOLATION]
+    doubt = doubt_of(simple, outcome.error_bars.rmse, labels)
+    if doubt is not None:
+        warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
+
+
+def warn_of_nothing_missing(seen: Observations, loss: object) -> None:
+    """Warn, before any work, that no entry is missing; a robust loss looks for corrupt ones, which is work enough."""
+    if len(seen) < math.prod(seen.shape) or is_robust(loss):
+        return
+    zeros = float(np.mean(seen.values == 0))
+    asked = (
+        f" {percent(zeros)} of them are 0: if zeros stand for missing entries, say missing='zero'."
+        if zeros >= MANY_ZEROS
+        else " If some value stands for missing entries, set it to NaN; to smooth the data, ask for fit.to_dense()."
+    )
+    warnings.warn(
+        f"Nothing is missing: all {len(seen):,} entries are observed, so filled() returns the data as it is.{asked}",
+        NothingMissingWarning,
+        stacklevel=3,
+    )
 
 
 def warn_of_empty_slices(outcome: Outcome, task: Task, labels: Labels) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse
 
 from .._support.types import Booleans, Floats, Integers
-from ..losses import Loss
+from ..losses import Loss, expected, restore
 from ..models import FoldedLowRank, Model
 from ..observations import Observations
 from .error_bars import SliceErrors
@@ -223,7 +223,8 @@ class _HeldOutSlices:
         _, number = np.unique(self.observations.coords[entries, self.mode], return_inverse=True)
         way, count = _best_row(losses, number), int(number.max()) + 1
         fill = SliceFill(self.mode, slices, ways[way], float(np.sqrt(2 * losses[way].mean())))
-        return fill, SliceErrors(self.mode, self.empty, np.abs(predictions[way] - values), count)
+        residuals = np.abs(expected(self.loss, predictions[way]) - restore(self.loss, values))
+        return fill, SliceErrors(self.mode, self.empty, residuals, count)
 
     def _pairs(self, rng: np.random.Generator) -> list[tuple[int, Integers]]:
         """Return slices to hold out, each with those that may predict it: no nearer than those of an empty slice."""

@@ -12,11 +12,11 @@ from ..losses.robust import largest_noise, noise_scale
 from ..models import Model
 from ..observations import Observations
 
-__all__ = ["are_outliers", "outliers", "without_outliers"]
+__all__ = ["are_outliers", "outliers", "predicted_at", "without_outliers"]
 
 
 def outliers(
-    observations: Observations, model: Model, *, beyond: float | None = None, corrupt: Booleans | None = None
+    observations: Observations, predicted: Floats, *, beyond: float | None = None, corrupt: Booleans | None = None
 ) -> tuple[Integers, Floats]:
     """Return the observed entries that are judged corrupt, and how far off they are.
 
@@ -24,10 +24,10 @@ def outliers(
     ----------
     observations
         The data.
-    model
-        The answer of a robust fit.
+    predicted
+        What a robust fit says at the observed entries, on the scale of the data.
     beyond
-        Entries that differ from the model by more than this are corrupt. The default is sqrt(2 log n) standard
+        Entries that differ from it by more than this are corrupt. The default is sqrt(2 log n) standard
         deviations of the noise, for n entries, which normal noise rarely exceeds (see
         `tensorfill.losses.robust.largest_noise`).
     corrupt
@@ -40,15 +40,14 @@ def outliers(
 
     Examples
     --------
-    >>> from tensorfill.models import Dense
     >>> table = np.array([[1.0, 2.1], [3.0, 70.0]])
-    >>> outliers(Observations.from_dense(table), Dense(np.array([[1.1, 2.0], [3.1, 4.0]])))
+    >>> outliers(Observations.from_dense(table), np.array([1.1, 2.0, 3.1, 4.0]))
     (array([[1, 1]]), array([66.]))
     """
     if corrupt is None or beyond is not None:
-        differences, corrupt = _judged(observations, model, beyond)
+        differences, corrupt = _judged(observations, predicted, beyond)
     else:
-        differences = _differences(observations, model)
+        differences = observations.values - predicted
     positions = np.unravel_index(observations.positions[corrupt], observations.shape)
     return np.stack(positions, axis=1), differences[corrupt]
 
@@ -64,18 +63,18 @@ def are_outliers(observations: Observations, model: Model, residuals: Floats | N
         Residuals of entries that the fit did not see, whose noise is that of the data; by default those of all entries.
     """
     beyond = None if residuals is None else largest_noise(noise_scale(residuals), len(observations))
-    return _judged(observations, model, beyond)[1]
+    return _judged(observations, predicted_at(observations, model), beyond)[1]
 
 
 def without_outliers(observations: Observations, model: Model, *, beyond: float | None = None) -> Observations:
     """Return the data without the entries that are judged corrupt; for the parameters see `outliers`."""
-    _, corrupt = _judged(observations, model, beyond)
+    _, corrupt = _judged(observations, predicted_at(observations, model), beyond)
     return observations.select(~corrupt)
 
 
-def _judged(observations: Observations, model: Model, beyond: float | None) -> tuple[Floats, Booleans]:
+def _judged(observations: Observations, predicted: Floats, beyond: float | None) -> tuple[Floats, Booleans]:
     """Return observation minus prediction at each entry, and whether the entry is judged corrupt."""
-    differences = _differences(observations, model)
+    differences = observations.values - predicted
     if beyond is None:
         limit = largest_noise(noise_scale(differences), len(differences))
     else:
@@ -84,10 +83,9 @@ def _judged(observations: Observations, model: Model, beyond: float | None) -> t
     return differences, corrupt
 
 
-def _differences(observations: Observations, model: Model) -> Floats:
-    """Return observation minus prediction at each entry."""
+def predicted_at(observations: Observations, model: Model) -> Floats:
+    """Return the prediction of each observed entry."""
     if observations.is_dense:
-        predicted = model.to_dense(max_bytes=math.inf).reshape(-1)[observations.positions]
-    else:
-        predicted = model.predict(observations.coords)
-    return observations.values - predicted
+        predicted: Floats = model.to_dense(max_bytes=math.inf).reshape(-1)[observations.positions]
+        return predicted
+    return model.predict(observations.coords)

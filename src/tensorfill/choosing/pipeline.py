@@ -32,7 +32,7 @@ from .outliers import are_outliers
 from .polish import polished_if_better
 from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
-from .splits import make_splits, whole_split
+from .splits import Split, make_splits, whole_split
 from .task import Run, Task
 from .trials import LAST_STEPS, Trials, fitted, losses_of
 from .walk import search_for
@@ -63,13 +63,14 @@ class Pipeline:
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
         self._centring_is_settled = False
+        self.splits: Sequence[Split] = ()
 
     def as_given(self, method: Method) -> Outcome:
         """Run a method on all entries as it is, with nothing held out."""
         start = self._task.start
         try:
             problem, near = self._judged(method, choosing=False, robust=method.takes_robust)
-            self._run.display.begin("fitting", method.max_iter)
+            self._run.display.begin("fitting", method.max_iter, method.tol)
             first = near if start is None and near is not None and method.can_start_from(near, problem) else start
             result = fitted(
                 method, problem, first, rng=self._run.rng, callback=self._run.watch(), clock=self._run.clock
@@ -232,7 +233,7 @@ class Pipeline:
         """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
         answer = self.current
         method = answer.final(len(answer.trials.splits[0].problem.observations))
-        self._run.display.begin("fitting without the held-out entries", method.max_iter)
+        self._run.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
         results = answer.trials.solve(method, answer.trial.models, answer.trial.point.mu, at_least=LAST_STEPS)
         losses = losses_of(answer.splits, [result.model for result in results])
         trial = replace(answer.trial, results=results, losses=losses)
@@ -314,7 +315,7 @@ class Pipeline:
         split = centred_split(whole) if answer.trials.centred else whole
         problem = split.at(mu)
         method = answer.final(len(problem.observations))
-        run.display.begin("fitting all entries", method.max_iter)
+        run.display.begin("fitting all entries", method.max_iter, method.tol)
         # With graphs, slices that were held out are no part of the answers on the splits.
         start = whole.part(self.splits[0].whole(answer.trial.models[0]))
         result = fitted(
@@ -349,17 +350,17 @@ class Pipeline:
         return answer.splits[0].whole(answer.models[0])
 
     def _outcome(self, answer: Answer, result: Result, method: Method | None = None) -> Outcome:
-        held_out = np.concatenate([split.held_out.values for split in self.splits])
-        corrupt = self._corrupt
+        entries, corrupt = answer.held_out, self._corrupt
         if corrupt is None and is_robust(self._task.loss):
-            corrupt = are_outliers(self._task.observations, result.model, answer.residuals)
+            corrupt = are_outliers(self._task.observations, result.model, entries.residuals)
         outcome = Outcome(
             method=answer.trial.method if method is None else method,
             result=result,
             loss=self._problem.loss,
             points=[point for trials in self._trials for point in trials.points],
-            error_bars=ErrorBars(answer.residuals, self._resemblance(answer)),
-            error_of_zero=rmse(np.zeros_like(held_out), held_out),
+            error_bars=ErrorBars(entries.residuals, self._resemblance(answer)),
+            held_out=entries,
+            error_of_zero=rmse(np.zeros_like(entries.observed), entries.observed),
             holdout=self.holdout,
             polish=answer.polish,
             smoothing=answer.smoothing,

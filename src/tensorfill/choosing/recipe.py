@@ -38,9 +38,9 @@ class Recipe:
     mu
         The weight of the graph Laplacians, relative to the mean degree.
     seed
-        The seed of everything that was random; None if the caller gave a generator.
+        The seed of everything that was random.
     asked
-        The arguments of `tensorfill.complete` that the caller gave, by name.
+        The arguments of `tensorfill.complete` that the caller gave, by name; ``"data"`` if it was a path.
     """
 
     method: Method
@@ -51,7 +51,7 @@ class Recipe:
     polish: Polish | None = None
     fills: Sequence[SliceFill] = ()
     mu: float = 0.0
-    seed: int | None = None
+    seed: int = 0
     asked: Mapping[str, Any] = field(default_factory=dict)
 
     def arguments(self) -> dict[str, Any]:
@@ -71,5 +71,4 @@ class Recipe:
                 "refine": None if self.polish is None else "tucker",
             }
         said = {name: self.asked[name] for name in kept if name in self.asked}
-        seed = {} if self.seed is None else {"rng": self.seed}
-        return {**said, "method": self.method, **stages, **seed}
+        return {**said, "method": self.method, **stages, "rng": self.seed}

@@ -89,9 +89,9 @@ class Split:
     def whole(self, model: Model) -> Model:
         """Return the model of the whole tensor from a model of the problem."""
         extended = model if self.reduced is None else self.reduced.extend(model)
-        return extended if self.offset is None else Centred(extended, self._whole_offset(self.offset))
+        return extended if self.offset is None else Centred(extended, self.whole_offset(self.offset))
 
-    def _whole_offset(self, offset: Additive) -> Additive:
+    def whole_offset(self, offset: Additive) -> Additive:
         """Return the mean and the effects for all slices, from those of the slices that are fitted."""
         effects = list(offset.effects)
         for extension in () if self.reduced is None else self.reduced.extensions:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._support.words import bytes_in_words, percent
 from .command import Command
-from .facts import expected, facts_of_fit, fit_record
+from .facts import facts_of_fit, fit_record
 from .fitting import add_fitting, fitting
 from .options import add_answering, add_interval, add_reading, check_output, checked_interval, read_given
 from .output import say, show_facts, show_json
@@ -99,8 +99,7 @@ def _write(given: argparse.Namespace, data: Labelled, fit: Fit) -> None:
     same = format_of(given.output) == format_of(given.input, given.format)
     restore = data.restore if same else None
     if given.everywhere:
-        dense = expected(fit, fit.model.to_dense(max_bytes=math.inf))
-        content: Any = dense if restore is None else restore(dense)
+        content: Any = replace(fit, restore=restore).to_dense(max_bytes=math.inf)
     else:
         content = replace(fit, restore=restore).filled(max_bytes=math.inf)
     write(given.output, content, labels=data.labels)

@@ -13,7 +13,7 @@ import numpy as np
 from .._support.checks import real_number
 from .._support.words import percent, sizes
 from .command import Command
-from .facts import expected, facts_of_choice, fit_record
+from .facts import facts_of_choice, fit_record
 from .fitting import add_fitting, fitting
 from .options import add_answering, add_interval, add_reading, checked_interval, is_model, read_given
 from .output import show_facts, show_json
@@ -124,7 +124,7 @@ def _errors(fit: Fit, coords: Integers, truth: Floats, interval: float | None) -
     """Return how far predictions are from the truth, and the share of it within the intervals."""
     from ..metrics import mae, relative_error, rmse
 
-    prediction = expected(fit, fit.model.predict(coords))
+    prediction = fit.predict(coords)
     errors: dict[str, float | None] = {
         "rmse": rmse(prediction, truth),
         "mae": mae(prediction, truth),

@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .._support.types import Floats
 from .._support.words import numbers, percent, sizes
 from .output import as_options
 
@@ -28,6 +25,8 @@ def facts_of_fit(fit: Fit, observations: Observations, seconds: float) -> list[t
 
 def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
     """Return what was chosen, in words."""
+    from ..results.words import compared_in_words
+
     recipe = fit.recipe
     tried = f", of {len(fit.path)} tried" if fit.path else ""
     chosen = settings_in_words(fit)
@@ -41,6 +40,7 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
         ("centred", "mean and effect of each index subtracted first" if recipe.centred else ""),
         ("empty slices", "; ".join(f"{fit.labels.names[fill.mode]}: from {fill}" for fill in recipe.fills)),
         ("held out", _held_out(fit)),
+        ("compared", compared_in_words(fit)),
     ]
 
 
@@ -136,6 +136,11 @@ def recipe_record(fit: Fit) -> dict[str, Any]:
         "polished": recipe.polish is not None,
         "held_out": None if recipe.holdout is None else recipe.holdout.in_words(fit.labels),
         "held_out_error": fit.held_out_error,
+        "baselines": [
+            {"kind": each.kind, "mode": each.mode, "error": each.error, "is_better": each.is_better}
+            for each in fit.baselines
+        ],
+        "stages": {} if fit.timing is None else {stage.name: stage.seconds for stage in fit.timing.stages},
         "tried": None if fit.path is None else len(fit.path),
         "seed": fit.seed,
         "iterations": fit.history[-1].iteration,
@@ -152,17 +157,3 @@ def fit_record(fit: Fit, observations: Observations, seconds: float) -> dict[str
         "density": observations.density,
     }
     return data | recipe_record(fit) | {"seconds": seconds}
-
-
-def expected(fit: Fit, predictions: Floats) -> Floats:
-    """Return the expected observations, on the scale of the data and within the bounds, from what the model predicts.
-
-    `Fit.filled` fills in the same numbers.
-    """
-    from ..losses import Logistic
-
-    mean = getattr(fit.loss, "mean", None)
-    values = predictions if mean is None else mean(predictions)
-    if isinstance(fit.loss, Logistic):
-        values = fit.loss.low + (1 - fit.loss.low) * values
-    return values if fit.bounds is None else np.clip(values, *fit.bounds)

@@ -32,7 +32,9 @@ def add_fitting(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tensorfill.complete`."""
     add_method(parser)
     group = add_stages(parser)
-    group.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help="clip predictions to these")
+    group.add_argument(
+        "--bounds", nargs=2, type=_bound, metavar=("LOW", "HIGH"), help="clip predictions to these; none is no limit"
+    )
     add_choosing(parser)
 
 
@@ -203,6 +205,11 @@ def _modes(text: str) -> list[int | str] | str:
 
 def _mode(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _bound(text: str) -> float | None:
+    """Return a number, or None for no limit."""
+    return None if text.strip().lower() == "none" else float(text)
 
 
 def _numbers_or_auto(text: str) -> float | list[float] | str:

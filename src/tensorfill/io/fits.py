@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 FORMAT = "tensorfill-fit"
-VERSION = 4
+VERSION = 5
 """The version of the format that is written and read."""
 
 
@@ -45,6 +45,8 @@ def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
         "bounds": encoded(fit.bounds),
         "history": encoded(list(fit.history)),
         "path": None if fit.path is None else encoded(list(fit.path)),
+        "baselines": encoded(fit.baselines),
+        "timing": encoded(fit.timing),
     }
     arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
     header["slices"] = _slices_for_file(fit.error_bars)
@@ -68,6 +70,8 @@ def read_fit(path: str | PathLike[str]) -> dict[str, Any]:
         "recipe": decoded(header["recipe"]),
         "path": None if points is None else SearchPath(decoded(points)),
         "error_bars": _read_errors(header, _named(arrays, "errors.")),
+        "baselines": decoded(header["baselines"]),
+        "timing": decoded(header["timing"]),
         "bounds": decoded(header["bounds"]),
         "labels": labels,
         "restore": _read_restorer(header, arrays, labels),

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._support.timing import Stage, Timing
+from ..choosing.baselines import Baseline
 from ..choosing.empty_slices import Neighbours, SliceFill
 from ..choosing.holdout import Holdout
 from ..choosing.polish import Polish
@@ -47,6 +49,7 @@ class Unsaved:
 
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
+        Baseline, Stage, Timing,
         *METHODS.values(), Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
         SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill,
         Smoothing, Unsaved,

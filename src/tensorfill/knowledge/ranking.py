@@ -18,7 +18,7 @@ BATCH = 2**18
 
 
 class Scorer(Protocol):
-    """Anything that scores coordinates: a `Fit`, a model, or an object of your own."""
+    """Anything that scores coordinates: a `Fit`, whose `scores` are used, a model, or an object of your own."""
 
     def predict(self, coords: Any, /) -> Any:
         """Return one number for each row of (head, tail, relation)."""
@@ -203,7 +203,8 @@ def scores_of(score: Scorer, coords: Integers) -> Floats:
     """Return a new array of finite scores, one for each row."""
     if not hasattr(score, "predict"):
         raise TypeError(f"score must have a method predict(coords), but a {type(score).__name__} has none; give a Fit.")
-    scores = np.array(score.predict(coords), dtype=np.float64)
+    # The scores of a fit have no ties where its predictions reach 0, 1 or their bounds.
+    scores = np.array(getattr(score, "scores", score.predict)(coords), dtype=np.float64)
     if scores.shape != (len(coords),):
         raise ValueError(
             f"score.predict must return one number for each of {len(coords):,} rows, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,7 @@ def recommend(
     relation: int | str | None = None,
     k: int = 10,
     known: Facts | None = None,
+    along: Sequence[str] | None = None,
     labels: Triples | None = None,
 ) -> Recommendations:
     """Return the `k` best heads, tails or relations, whichever is not given, for the two others.
@@ -71,7 +72,12 @@ def recommend(
     k : int, optional
         How many to return, if there are enough candidates.
     known : Triples, several of them, or rows of (head, tail, relation), optional
-        Known facts, which are not recommended.
+        Known facts. An answer is left out if one of them has it together with what is given along the modes `along`.
+    along : sequence of {"head", "tail", "relation"}, optional
+        By default the head or tail that is given, whatever the relation: what a user has already is not recommended to
+        them, in whichever month they got it. For a relation between a head and a tail it is both of these. Give
+        ``("head", "relation")`` to leave out only what is known with this very relation, as in a graph where Ann may
+        both know and like Bob.
     labels : Triples, optional
         The source of the labels; by default `known`.
 
@@ -85,6 +91,11 @@ def recommend(
     Recommendations(tail, {'Cid': 4, 'Bob': 2, 'Ann': 0})
     >>> list(recommend(Scores(), tail="Cid", relation=0, known=facts))
     [(2, 6.0), (1, 5.0)]
+    >>> owned = Triples([0], [1], [2], ["user", "lamp", "sofa"], ["in May", "in June"])
+    >>> recommend(Scores(), head="user", relation="in May", known=owned)
+    Recommendations(tail, {'lamp': 2, 'user': 0})
+    >>> recommend(Scores(), head="user", relation="in May", known=owned, along=("head", "relation"))
+    Recommendations(tail, {'sofa': 4, 'lamp': 2, 'user': 0})
     """
     k = whole_number(k, "k", at_least=1)
     query = (head, tail, relation)
@@ -102,7 +113,7 @@ def recommend(
     asked = query.index(None)
     row = [0 if value is None else _index(value, mode, shape, names) for mode, value in enumerate(query)]
     others = coords_of(facts, shape, "known")
-    same = np.logical_and.reduce([others[:, mode] == row[mode] for mode in range(3) if mode != asked])
+    same = np.logical_and.reduce([others[:, mode] == row[mode] for mode in _along(along, given)])
     candidates = np.setdiff1d(np.arange(shape[asked]), others[same, asked])
     coords = np.repeat(np.array([row], dtype=np.int64), len(candidates), axis=0)
     coords[:, asked] = candidates
@@ -111,6 +122,19 @@ def recommend(
     indices = candidates[best]
     chosen = None if names is None else tuple(_labels_of_mode(names, asked)[index] for index in indices.tolist())
     return Recommendations(MODES[asked], indices, scores[best], chosen)
+
+
+def _along(along: Sequence[str] | None, given: Sequence[str]) -> list[int]:
+    """Return the modes in which a known fact must agree with the question to leave its answer out."""
+    if along is None:
+        names = [name for name in given if name != "relation"]
+    else:
+        names = [along] if isinstance(along, str) else list(along)
+    if not names or any(name not in given for name in names):
+        raise ValueError(
+            f"along must be one or both of {' and '.join(given)}, which are given, but {along!r} was given."
+        )
+    return [MODES.index(name) for name in names]
 
 
 def _labels_of_mode(triples: Triples, mode: int) -> tuple[str, ...]:

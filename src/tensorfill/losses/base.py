@@ -9,7 +9,7 @@ import numpy as np
 
 from .._support.types import Floats
 
-__all__ = ["Loss", "error", "is_score", "prepare", "restore"]
+__all__ = ["Loss", "error", "expected", "is_score", "prepare", "restore"]
 
 
 @runtime_checkable
@@ -26,8 +26,9 @@ class Loss(Protocol):
       one sentence. See `prepare`.
     - ``restored(observed) -> values`` is the inverse for a loss whose ``prepared`` changes the values: it returns them
       in the form in which the data came. See `restore`.
-    - ``mean(prediction) -> expected`` returns the expected observation for a loss whose prediction is on another scale,
-      such as a probability or a rate. Without this method the prediction is the expected observation.
+    - ``mean(prediction) -> expected`` returns the expected observation, on the scale on which the data came, for a loss
+      whose prediction is a score on another scale, such as the logarithm of a rate. Everything that `tensorfill.Fit`
+      returns is on that scale. Without this method the prediction is the expected observation.
     """
 
     @property
@@ -110,6 +111,17 @@ def is_score(loss: object) -> bool:
     (True, False)
     """
     return hasattr(loss, "mean")
+
+
+def expected(loss: object, prediction: Floats) -> Floats:
+    """Return the expected observations, on the scale on which the data came, of predictions.
+
+    >>> from tensorfill.losses import Poisson, Square
+    >>> expected(Poisson(), np.array([0.0])), expected(Square(), np.array([0.0]))
+    (array([1.]), array([0.]))
+    """
+    mean: Callable[[Floats], Floats] | None = getattr(loss, "mean", None)
+    return prediction if mean is None else mean(prediction)
 
 
 def error(loss: Loss, prediction: Floats, observed: Floats) -> float:

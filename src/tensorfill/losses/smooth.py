@@ -92,8 +92,9 @@ class Huber:
 class Logistic:
     """The logistic loss, log(1 + exp(-o x)) for an observed o of -1 or +1: for links, clicks, yes and no.
 
-    The prediction x is a score, the logarithm of the odds of the upper value; `mean` turns it into a probability. This
-    is equation (tc_kge) of the paper.
+    The prediction x is a score, the logarithm of the odds of the upper value. `probability` turns it into the
+    probability of that value, and `mean` into the expected observation, which is the probability for data of 0 and 1.
+    This is equation (tc_kge) of the paper.
 
     Parameters
     ----------
@@ -105,8 +106,8 @@ class Logistic:
     --------
     >>> Logistic().value(np.array([0.0, 100.0, -1000.0]), np.array([1.0, 1.0, 1.0])).round(4)
     array([6.931e-01, 0.000e+00, 1.000e+03])
-    >>> Logistic().mean(np.array([0.0, 100.0]))
-    array([0.5, 1. ])
+    >>> Logistic().probability(np.array([0.0, 100.0])), Logistic(low=-1).mean(np.array([0.0, 100.0]))
+    (array([0.5, 1. ]), array([0., 1.]))
     """
 
     low: float = -1.0
@@ -132,10 +133,14 @@ class Logistic:
         slope: Floats = -observed * expit(-observed * prediction)
         return slope
 
-    def mean(self, prediction: Floats) -> Floats:
+    def probability(self, prediction: Floats) -> Floats:
         """Return the probability of the upper value, 1 / (1 + exp(-x))."""
         probability: Floats = expit(prediction)
         return probability
+
+    def mean(self, prediction: Floats) -> Floats:
+        """Return the expected observation, between `low` and 1."""
+        return self.low + (1.0 - self.low) * self.probability(prediction)
 
     def prepared(self, observed: Floats) -> tuple[Logistic, Floats]:
         """Return the loss with `low` set from the data, and the values as -1 and +1.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -99,6 +99,12 @@ class History(Records[Record]):
     """
 
     columns = tuple(field.name for field in fields(Record))
+    _shown: ClassVar[Mapping[str, str]] = {
+        "iteration": "iteration",
+        "seconds": "seconds",
+        "objective": "objective",
+        "ranks": "ranks",
+    }
 
     def __repr__(self) -> str:
         if not len(self):

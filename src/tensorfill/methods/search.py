@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,16 @@ class Path(Records[PathPoint]):
     """
 
     columns = (*(each.name for each in fields(PathPoint)), "cut", "q", "lam", "modes", "penalty")
+    _shown: ClassVar[Mapping[str, str]] = {
+        "method": "method",
+        "tried": "tried",
+        "ranks": "ranks",
+        "held_out": "held-out error",
+        "standard_error": "± standard error",
+        "iterations": "iterations",
+        "seconds": "seconds",
+        "centred": "centred",
+    }
 
     @property
     def best(self) -> PathPoint:

@@ -5,6 +5,7 @@ from .drawing import drawing_class as drawing_class
 from .errors import held_out
 from .gaps import missingness
 from .iterations import convergence, ranks
+from .lines import series
 from .maps import stations
 from .pictures import side_by_side
 from .search import path
@@ -18,6 +19,7 @@ __all__ = [
     "missingness",
     "path",
     "ranks",
+    "series",
     "side_by_side",
     "singular_values",
     "slices",

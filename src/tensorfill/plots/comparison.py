@@ -10,7 +10,7 @@ import numpy as np
 
 from .._support.types import Floats
 from .._support.words import bytes_in_words, duration
-from .drawing import COLOURS, light_grid, logarithmic, one_panel, plain_numbers, save, words
+from .drawing import COLOURS, finished, light_grid, logarithmic, one_panel, plain_numbers, words
 from .naming import method_name
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def comparison(comparison: Comparison, ax: Axes | None = None, *, file: str | Pa
     panel.set_xlabel("held-out error, ± one standard error")
     light_grid(panel)
     panel.grid(False, axis="y")
-    save(panel, file)
-    return panel
+    return finished(panel, file)
 
 
 def _draw_dots(panel: Axes, errors: Floats, whiskers: Floats, on_log_scale: bool) -> None:

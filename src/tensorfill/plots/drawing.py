@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .._support.types import Integers
+from .._support.words import label_in_words
 from ..io.atomic import written_beside
 from ..labels import Labels
 
@@ -26,7 +29,7 @@ MISSING_COLOUR = "#c9c9c9"
 COLOUR_MAP = "viridis"
 """From dark to light in even steps; it suits colour-blind readers and print too."""
 
-DOTS_PER_INCH = 150
+DOTS_PER_INCH, DOTS_IN_A_NOTEBOOK = 150, 90
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The colours of Okabe and Ito, which colour-blind readers can distinguish, without the yellow, too pale for a line."""
@@ -97,11 +100,38 @@ def given_panels(ax: Any, count: int, what_for: str) -> tuple[Axes, ...]:
     return panels
 
 
-def save(panel: Axes, file: str | PathLike[str] | None) -> None:
-    """Write the whole drawing that contains a panel as PNG, if a file is given."""
+class Panels(list["Axes"]):
+    """The panels of one drawing, which a notebook shows as that drawing."""
+
+
+Drawn = TypeVar("Drawn", bound="Axes | Panels")
+
+
+def finished(panels: Drawn, file: str | PathLike[str] | None) -> Drawn:
+    """Return the panels of a finished drawing, which show themselves in a notebook, and write it if a file is given.
+
+    Parameters
+    ----------
+    panels
+        One panel, or all of them.
+    file
+        Where to write the whole drawing as PNG, if anywhere.
+    """
+    first: Axes = panels[0] if isinstance(panels, list) else panels
+    figure = first.figure.figure
     if file is not None:
         with written_beside(file) as stream:
-            panel.figure.figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
+            figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
+    # A notebook draws the figures of pyplot, which have a manager, by itself.
+    if getattr(figure.canvas, "manager", None) is None:
+        panels._repr_png_ = partial(_png, figure)  # type: ignore[union-attr]
+    return panels
+
+
+def _png(figure: Any) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=DOTS_IN_A_NOTEBOOK)
+    return stream.getvalue()
 
 
 def words(text: Any, most: int = LETTERS) -> str:
@@ -129,7 +159,7 @@ def name_of(labels: Labels, mode: int) -> str:
 def label_of(labels: Labels, mode: int, index: int) -> str:
     """Return the label of an index of a mode, or its number."""
     keys = labels.keys[mode]
-    return str(index) if keys is None else str(keys[index])
+    return str(index) if keys is None else label_in_words(keys[index])
 
 
 def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most: int = 6) -> None:
@@ -155,6 +185,27 @@ def light_grid(panel: Axes) -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
+def tick(number: float) -> str:
+    """Return the number of a tick, in groups of thousands or, if it is very large or small, with a power of ten.
+
+    >>> tick(120000.0), tick(0.25), tick(-3.0), tick(5.36e9), tick(2e-5)
+    ('120,000', '0.25', '−3', '5.36×10⁹', '2×10⁻⁵')
+    """
+    if number == 0 or 1e-4 <= abs(number) < 1e7:
+        return f"{number:,.10g}".replace("-", "−")
+    digits, _, power = f"{number:.6g}".partition("e") if "e" in f"{number:.6g}" else f"{number:.5e}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}×10{raised}".replace("-", "−")
+
+
+def grouped_numbers(axis: Axis, most: int = 5) -> None:
+    """Label an axis with few numbers, large ones in groups of thousands."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(lambda x, _: tick(x))
+
+
 def plain_numbers(axis: Axis, values: Any = ()) -> None:
     """Label a logarithmic axis with plain numbers such as 0.02, on as many ticks as there is room for.
 
@@ -169,14 +220,14 @@ def plain_numbers(axis: Axis, values: Any = ()) -> None:
 
     class Plain(LogFormatter):
         def __call__(self, x: float, pos: int | None = None) -> str:
-            return f"{x:.6g}" if super().__call__(x, pos) else ""
+            return tick(x) if super().__call__(x, pos) else ""
 
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     if len(finite) and 0 < finite.max() < NARROW * finite.min():
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(lambda x, _: f"{x:.6g}")
+        axis.set_major_formatter(lambda x, _: tick(x))
         return
     axis.set_major_formatter(Plain())
     axis.set_minor_formatter(Plain(minor_thresholds=(2.0, 0.5)))

@@ -1,17 +1,19 @@
-"""The error of a fit, on held-out entries and on the entries that it was fitted to."""
+"""The error of a fit on held-out entries or, if none were, on the entries that it was fitted to."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._support.types import Floats
-from .drawing import ABOVE, COLOURS, drawing_class, given_panels, light_grid, save, words
-from .views import predicts_probabilities, predicts_scores, seen_values
+from .._support.types import Floats, Integers
+from .._support.words import written
+from .drawing import ABOVE, COLOURS, Panels, drawing_class, finished, given_panels, grouped_numbers, light_grid, words
+from .views import is_yes_or_no
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,15 +32,42 @@ FARTHEST = 99.5
 BINS = 40
 
 
-def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike[str] | None = None) -> list[Axes]:
-    """Draw the errors on held-out entries and on fitted entries.
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Entries whose predictions are drawn beside what was observed.
 
-    The first panel is a histogram of the absolute residuals of the held-out entries, with half the width of the 90%
-    interval marked. The others show the observed entries, at most 4000 of them: predicted against observed, and the
-    residuals against predicted. These entries took part in the fit, so their errors are smaller than those of new
-    entries. Without held-out entries, or if predictions are scores, the first panel is left out. For a fit that was
-    read from a file, which does not hold the data, the others are. For ``loss="logistic"`` the only panel shows the
-    predicted probabilities of the observed entries, by the value observed.
+    Parameters
+    ----------
+    observed, predicted
+        Their values, and what the fit says.
+    count
+        How many entries there are, of which these are a random sample if there are many.
+    are_new
+        Whether the fit that predicts them did not see them.
+    """
+
+    observed: Floats
+    predicted: Floats
+    count: int
+    are_new: bool
+
+    def in_words(self) -> str:
+        """Return which entries these are."""
+        kind = "held-out" if self.are_new else "fitted"
+        few = len(self.observed) < self.count
+        return (
+            f"{len(self.observed):,} of {self.count:,} {kind} entries" if few else f"all {self.count:,} {kind} entries"
+        )
+
+
+def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike[str] | None = None) -> list[Axes]:
+    """Draw the errors on held-out entries, as a fit without them predicts them.
+
+    The first panel is a histogram of the absolute residuals, with half the width of the 90% interval marked. The others
+    show predicted against observed values, and the residuals against the predicted values, of at most 4000 entries. For
+    ``loss="logistic"`` the only other panel shows the predicted values by the value observed. A fit that was read from
+    a file does not hold the entries, and has the first panel only. If nothing was held out, the entries are those that
+    the fit has seen, whose errors are smaller than those of new entries; the titles say so.
 
     Parameters
     ----------
@@ -59,16 +88,18 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
     ImportError
         If matplotlib is not installed.
     """
-    first = fit.residuals is not None and not predicts_scores(fit)
-    others = fit.observations is not None
-    if not first and not others:
+    first, entries = fit.residuals is not None, sample_of(fit)
+    if not first and entries is None:
         raise ValueError(
-            "held_out needs held-out residuals on the scale of the data, or the data, but this fit has neither; "
-            "fit with choose=Choice(), or draw it before it is saved."
+            "held_out needs held-out entries or the data, but this fit has neither; fit with choose=Choice(), or draw "
+            "it before it is saved."
         )
     drawing_class()
-    kinds = others and predicts_probabilities(fit)
-    count = 1 if kinds else int(first) + 2 * int(others)
+    draw = [residual_histogram] if first else []
+    others = [] if entries is None else [values_by_kind] if is_yes_or_no(fit) else [
+        predicted_against_observed, residuals_against_predicted
+    ]  # fmt: skip
+    count = len(draw) + len(others)
     if ax is None:
         figure = drawing_class()(figsize=(0.3 + 3.7 * count, 3.6), layout="constrained")
         panels = tuple(np.ravel(figure.subplots(1, count)))
@@ -76,14 +107,10 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
         panels = given_panels(ax, count, "one for each panel")
     if first:
         residual_histogram(fit, panels[0])
-    if kinds:
-        probabilities(fit, panels[0], *fitted_sample(fit))
-    elif others:
-        seen, predicted = fitted_sample(fit)
-        predicted_against_observed(fit, panels[-2], seen, predicted)
-        residuals_against_predicted(fit, panels[-1], seen, predicted)
-    save(panels[0], file)
-    return list(panels)
+    for panel, each in zip(panels[len(draw) :], others, strict=True):
+        if entries is not None:
+            each(fit, panel, entries)
+    return finished(Panels(panels), file)
 
 
 def half_width(fit: Fit, share: float = SHARE) -> float:
@@ -94,16 +121,29 @@ def half_width(fit: Fit, share: float = SHARE) -> float:
         return math.nan
 
 
-def fitted_sample(fit: Fit, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
-    """Return observed entries, a random sample if there are many, and their predictions."""
+def sample_of(fit: Fit, most: int = MOST_POINTS) -> Sample | None:
+    """Return held-out entries or, if none were, fitted ones; None if the fit has neither."""
+    new = fit.held_out
+    if new is not None:
+        chosen = _chosen(len(new), most)
+        return Sample(new.observed[chosen], fit.bounded(new.predicted[chosen]), len(new), are_new=True)
+    return fitted_sample(fit, most) if fit.residuals is None and fit.observations is not None else None
+
+
+def fitted_sample(fit: Fit, most: int = MOST_POINTS) -> Sample:
+    """Return entries that the fit has seen."""
     seen = fit.observations
     if seen is None:
         raise ValueError("A fit that was read from a file does not hold the data; draw it before it is saved.")
-    chosen = np.arange(len(seen))
-    if len(seen) > most:
-        # Always the same sample, so that the same fit has the same drawing.
-        chosen = np.sort(np.random.default_rng(0).choice(len(seen), most, replace=False))
-    return seen_values(fit, seen.values[chosen]), np.asarray(fit.predict_mean(seen.coords[chosen]))
+    chosen = _chosen(len(seen), most)
+    return Sample(seen.values[chosen], np.asarray(fit.predict(seen.coords[chosen])), len(seen), are_new=False)
+
+
+def _chosen(count: int, most: int) -> Integers:
+    """Return which entries to draw: always the same, so that the same fit has the same drawing."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).choice(count, most, replace=False))
 
 
 def residual_histogram(fit: Fit, panel: Axes) -> None:
@@ -118,7 +158,7 @@ def residual_histogram(fit: Fit, panel: Axes) -> None:
     if math.isfinite(half):
         panel.axvline(half, color=COLOURS[1], linewidth=1.8)
         panel.annotate(
-            f"{SHARE:.0%} within {half:.3g}",
+            f"{SHARE:.0%} within {written(half, 3)}",
             (half, 0.97),
             xycoords=("data", "axes fraction"),
             xytext=(-5 if half > end / 2 else 5, 0),
@@ -134,34 +174,42 @@ def residual_histogram(fit: Fit, panel: Axes) -> None:
     panel.set_ylabel("entries")
     panel.set_xlim(0, end)
     light_grid(panel)
+    for axis in (panel.xaxis, panel.yaxis):
+        grouped_numbers(axis)
 
 
-def probabilities(fit: Fit, panel: Axes, seen: Floats, predicted: Floats) -> None:
-    """Draw a histogram of the predicted probabilities of fitted entries, for each of the two values."""
-    for place, kind in enumerate((1, 0)):
-        own = predicted[seen == kind]
-        panel.hist(own, bins=BINS, range=(0.0, 1.0), color=COLOURS[place], alpha=0.6, label=f"{len(own):,} were {kind}")
-    panel.set_xlabel(f"predicted probability{_of_value(fit, ' of')}")
+def values_by_kind(fit: Fit, panel: Axes, entries: Sample) -> None:
+    """Draw a histogram of the predicted values, for each of the two values that were observed."""
+    low = float(getattr(fit.loss, "low", 0.0))
+    for place, kind in enumerate((1.0, low)):
+        own = entries.predicted[entries.observed == kind]
+        label = f"{len(own):,} were {kind:g}"
+        panel.hist(own, bins=BINS, range=(low, 1.0), color=COLOURS[place], alpha=0.6, label=label)
+    what = "probability" if low == 0 else "value"
+    panel.set_xlabel(f"predicted {what}{_of_value(fit, ' of')}, {'held-out' if entries.are_new else 'fitted'} entries")
     panel.set_ylabel("entries")
     panel.legend(ncols=2, **ABOVE)
     light_grid(panel)
 
 
-def predicted_against_observed(fit: Fit, panel: Axes, seen: Floats, predicted: Floats) -> None:
+def predicted_against_observed(fit: Fit, panel: Axes, entries: Sample) -> None:
     """Draw predicted against observed, with the line of no error."""
+    seen, predicted = entries.observed, entries.predicted
     _dots(panel, seen, predicted)
     low, high = min(seen.min(), predicted.min()), max(seen.max(), predicted.max())
     panel.plot([low, high], [low, high], color=COLOURS[1], linewidth=1.2)
-    panel.set_title(_how_many(fit, seen), fontsize=10)
+    panel.set_title(entries.in_words(), fontsize=10)
     panel.set_xlabel(f"observed{_of_value(fit)}")
     panel.set_ylabel("predicted")
     light_grid(panel)
+    for axis in (panel.xaxis, panel.yaxis):
+        grouped_numbers(axis)
 
 
-def residuals_against_predicted(fit: Fit, panel: Axes, seen: Floats, predicted: Floats) -> None:
-    """Draw the residuals of fitted entries, with the 90% interval of new entries."""
-    _dots(panel, predicted, seen - predicted)
-    panel.axhline(0.0, color="0.3", linewidth=1.0)
+def residuals_against_predicted(fit: Fit, panel: Axes, entries: Sample) -> None:
+    """Draw the residuals, with the 90% interval of new entries."""
+    _dots(panel, entries.predicted, entries.observed - entries.predicted)
+    panel.axhline(0.0, color="0.5", linewidth=1.0)
     half = half_width(fit)
     if math.isfinite(half):
         for end in (-half, half):
@@ -170,17 +218,14 @@ def residuals_against_predicted(fit: Fit, panel: Axes, seen: Floats, predicted: 
     panel.set_xlabel(f"predicted{_of_value(fit)}")
     panel.set_ylabel("observed minus predicted")
     light_grid(panel)
+    for axis in (panel.xaxis, panel.yaxis):
+        grouped_numbers(axis)
 
 
 def _dots(panel: Axes, across: Floats, up: Floats) -> None:
     faint = 0.9 if len(across) < 200 else 0.35
     # As pixels: thousands of dots would make a vector drawing large.
     panel.plot(across, up, "o", color=COLOURS[0], markersize=3, markeredgewidth=0, alpha=faint, rasterized=True)
-
-
-def _how_many(fit: Fit, seen: Floats) -> str:
-    count = 0 if fit.observations is None else len(fit.observations)
-    return f"{len(seen):,} of {count:,} fitted entries" if len(seen) < count else f"all {count:,} fitted entries"
 
 
 def _of_value(fit: Fit, before: str = "") -> str:

@@ -17,14 +17,15 @@ from .drawing import (
     COLOUR_MAP,
     COLOURS,
     MISSING_COLOUR,
+    Panels,
     drawing_class,
+    finished,
     given_panels,
     light_grid,
     logarithmic,
     name_indices,
     name_of,
     plain_numbers,
-    save,
 )
 
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ def missingness(
         _draw_pair(panel, seen, labels, rows, columns)
     for mode, panel in enumerate(panels[len(pairs) :]):
         draw_share_by_index(panel, seen, labels, mode)
-    save(panels[0], file)
-    return list(panels)
+    return finished(Panels(panels), file)
 
 
 def draw_share_by_index(panel: Axes, seen: Observations, labels: Labels, mode: int) -> None:

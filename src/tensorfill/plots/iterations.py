@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.checks import choice
 from .._support.types import Floats
-from .drawing import ABOVE, COLOURS, light_grid, logarithmic, one_panel, plain_numbers, save
+from .drawing import ABOVE, COLOURS, finished, grouped_numbers, light_grid, logarithmic, one_panel, plain_numbers
 from .naming import rank_names, ranked_modes
 
 if TYPE_CHECKING:
@@ -82,14 +82,15 @@ def convergence(
     if logarithmic(np.concatenate([*lines.values(), np.zeros(0)])):
         panel.set_yscale("log")
         plain_numbers(panel.yaxis)
+    else:
+        grouped_numbers(panel.yaxis)
     _number_iterations(panel, across, against)
     panel.set_ylabel("objective")
     if lines:
         panel.legend(ncols=2, **ABOVE)
     else:
         panel.set_title("no finite objective was recorded", fontsize=9, loc="left")
-    save(panel, file)
-    return panel
+    return finished(panel, file)
 
 
 def ranks(
@@ -140,8 +141,7 @@ def ranks(
     if not table.any():
         said = "all ranks are 0: nothing of low rank was found"
         panel.text(0.5, 0.5, said, transform=panel.transAxes, ha="center", va="center", color="0.35", fontsize=9)
-    save(panel, file)
-    return panel
+    return finished(panel, file)
 
 
 def _mark_steps(panel: Axes, across: NDArray[Any], values: Floats, extrapolated: NDArray[np.bool_]) -> None:

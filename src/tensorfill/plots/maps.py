@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import real_array
 from .._support.types import Floats
-from .drawing import COLOUR_MAP, light_grid, one_panel, save, words
+from .drawing import COLOUR_MAP, finished, light_grid, one_panel, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,8 +86,7 @@ def stations(
         if missing.any():
             panel.set_title(f"{int(missing.sum()):,} of {len(places):,} without a value are hollow", fontsize=9)
     _set_degrees(panel, latitude, longitude)
-    save(panel, file)
-    return panel
+    return finished(panel, file)
 
 
 def _set_degrees(panel: Axes, latitude: Floats, longitude: Floats) -> None:

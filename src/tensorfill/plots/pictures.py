@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import real_array
 from .._support.types import Floats
-from .drawing import MISSING_GREY, drawing_class, save
+from .drawing import MISSING_GREY, Panels, drawing_class, finished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | 
     total = GAP_INCHES + height + heading
     # A Figure of its own, without pyplot: no global state, no window, nothing to close.
     figure = figure_class(figsize=(width, total))
-    axes: list[Axes] = []
+    axes = Panels()
     for number, (title, values) in enumerate(zip(titles, checked.values(), strict=True)):
         # Placed by hand: automatic layouts cut titles off above pictures whose proportions are fixed.
         left = GAP_INCHES + number * (PANEL_INCHES + GAP_INCHES)
@@ -74,8 +74,7 @@ def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | 
         panel.set_title(title, fontsize=11)
         panel.set_axis_off()
         axes.append(panel)
-    save(axes[0], path)
-    return axes
+    return finished(axes, path)
 
 
 def _title(title: str, values: Floats) -> str:

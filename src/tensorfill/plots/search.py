@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.types import Floats
 from ..labels import Labels
-from .drawing import COLOURS, MARKERS, OUTSIDE, drawing_class, given_panels, plain_numbers, save, words
+from .drawing import COLOURS, MARKERS, OUTSIDE, Panels, drawing_class, finished, given_panels, plain_numbers, words
 from .naming import method_name, rank_names
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def path(
         _draw(trials, panels[2 * place], panels[2 * place + 1], heading)
         # New panels share their vertical axis, so the errors of all methods decide its ticks.
         plain_numbers(panels[2 * place].yaxis, _shown([error for each in points for error in _errors(each)]))
-    save(panels[0], file)
-    return list(panels)
+    return finished(Panels(panels), file)
 
 
 def by_method(points: Iterable[PathPoint]) -> dict[str, list[PathPoint]]:

@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._support.types import Floats
-from .drawing import COLOUR_MAP, MISSING_COLOUR, MISSING_GREY, drawing_class, given_panels, name_indices, save, words
+from .drawing import (
+    COLOUR_MAP,
+    MISSING_COLOUR,
+    MISSING_GREY,
+    Panels,
+    drawing_class,
+    finished,
+    given_panels,
+    name_indices,
+    words,
+)
 from .views import (
     View,
     blocks,
@@ -21,7 +31,6 @@ from .views import (
     first_shown,
     full_light,
     make_view,
-    seen_values,
     slice_title,
 )
 
@@ -110,8 +119,7 @@ def slices(
         panels[0].figure.figure.suptitle(heading, fontsize=11)
     elif heading:
         panels[0].set_title(f"{heading}\n{panels[0].get_title()}", fontsize=10)
-    save(panels[0], file)
-    return list(panels)
+    return finished(Panels(panels), file)
 
 
 def colour_range(fit: Fit, parts: Mapping[str, Floats]) -> tuple[float, float]:
@@ -119,7 +127,7 @@ def colour_range(fit: Fit, parts: Mapping[str, Floats]) -> tuple[float, float]:
     if fit.observations is None:
         values = np.concatenate([np.ravel(part) for part in parts.values()])
     else:
-        values = seen_values(fit, fit.observations.values)
+        values = fit.observations.values
         # Percentiles of some hundred thousand entries are those of all, and cost less.
         values = values[:: max(1, len(values) // 400_000)]
     values = values[np.isfinite(values)]

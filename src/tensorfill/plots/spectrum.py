@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.types import Floats
-from .drawing import ABOVE, COLOURS, MARKERS, light_grid, logarithmic, name_of, one_panel, plain_numbers, save
+from .drawing import (
+    ABOVE,
+    COLOURS,
+    MARKERS,
+    finished,
+    grouped_numbers,
+    light_grid,
+    logarithmic,
+    name_of,
+    one_panel,
+    plain_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,14 +81,14 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
         plain_numbers(panel.yaxis)
     else:
         panel.set_ylim(0, 1.08 * every.max(initial=0.0) or 1.0)
+        grouped_numbers(panel.yaxis)
     panel.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     panel.set_xlim(0.5, max(max(len(values) for _, values in found), 1) + 0.5)
     panel.set_xlabel("number")
     panel.set_ylabel("singular value")
     light_grid(panel)
     panel.legend(ncols=3, **ABOVE)
-    save(panel, file)
-    return panel
+    return finished(panel, file)
 
 
 def spectra(model: Model) -> list[tuple[int, Floats]]:

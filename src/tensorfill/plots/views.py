@@ -142,26 +142,16 @@ def colour_mode(fit: Fit) -> int | None:
 
 def full_light(fit: Fit) -> float:
     """Return the value that is white in a picture."""
-    if fit.bounds is not None:
+    if fit.bounds is not None and math.isfinite(fit.bounds[1]):
         most = fit.bounds[1]
     else:
         most = math.inf if fit.observations is None else float(fit.observations.values.max())
     return 1.0 if most <= 1 else 65535.0 if 255 < most < math.inf else 255.0
 
 
-def predicts_scores(fit: Fit) -> bool:
-    """Return whether predictions are scores, which a loss with a `mean` turns into values on the scale of the data."""
-    return hasattr(fit.loss, "mean")
-
-
-def predicts_probabilities(fit: Fit) -> bool:
-    """Return whether `Fit.predict_mean` returns probabilities."""
+def is_yes_or_no(fit: Fit) -> bool:
+    """Return whether the data has two values only, and predictions lie between them."""
     return isinstance(fit.loss, Logistic)
-
-
-def seen_values(fit: Fit, values: Floats) -> Floats:
-    """Return observed values on the scale of `Fit.predict_mean`: 0 and 1 where that is a probability."""
-    return (values == 1).astype(values.dtype) if predicts_probabilities(fit) else values
 
 
 def observed_block(fit: Fit, view: View, index: int | None) -> Floats:
@@ -172,11 +162,11 @@ def observed_block(fit: Fit, view: View, index: int | None) -> Floats:
     indices = view.indices(seen.ndim, index)
     if seen.is_dense:
         box = np.ix_(*indices)
-        block = np.where(seen.mask[box], seen_values(fit, seen.array[box]), np.nan)
+        block = np.where(seen.mask[box], seen.array[box], np.nan)
     else:
         block = np.full([len(own) for own in indices], np.nan)
         inside, places = _inside(seen.coords, indices)
-        block[tuple(places)] = seen_values(fit, seen.values[inside])
+        block[tuple(places)] = seen.values[inside]
     upright: Floats = view.upright(block)
     return upright
 
@@ -185,7 +175,7 @@ def model_block(fit: Fit, view: View, index: int | None) -> Floats:
     """Return the model's value, on the scale of the data, of every entry of a slice."""
     indices = view.indices(len(fit.shape), index)
     coords = np.stack([grid.ravel() for grid in np.meshgrid(*indices, indexing="ij")], axis=1)
-    block = np.asarray(fit.predict_mean(coords)).reshape([len(own) for own in indices])
+    block = np.asarray(fit.predict(coords)).reshape([len(own) for own in indices])
     upright: Floats = view.upright(block)
     return upright
 

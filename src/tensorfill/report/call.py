@@ -35,16 +35,15 @@ def call_without_search(fit: Fit) -> str | None:
 
 
 def _call(fit: Fit, arguments: Mapping[str, Any]) -> str:
-    made = {name: source_of(value) for name, value in arguments.items() if name != "rng"}
+    made = {name: source_of(value) for name, value in arguments.items() if name not in ("data", "rng")}
     lines = [f"{INDENT}{_argument(name, value)}" for name, value in made.items()]
-    if fit.seed is None:
-        lines.append(f"{INDENT}rng=generator,  # your own generator, in the state that it had")
-    else:
-        lines.append(f"{INDENT}rng={fit.seed},")
+    lines.append(f"{INDENT}rng={fit.seed},")
+    path = fit.recipe.asked.get("data")
+    data = "data" if path is None else source_of(path).text
     imports = frozenset[str]().union(*(value.imports for value in made.values()))
     # Modules before names, as the usual order of imports has it.
     head = sorted({"import tensorfill", *imports}, key=lambda line: (line.startswith("from"), line))
-    return "\n".join([*head, "", "fit = tensorfill.complete(", f"{INDENT}data,", *lines, ")"])
+    return "\n".join([*head, "", "fit = tensorfill.complete(", f"{INDENT}{data},", *lines, ")"])
 
 
 def _argument(name: str, value: Source) -> str:

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._support.timing import Timing
 from .._support.words import bytes_in_words, duration, percent, sizes, written
 from ..choosing.corrupt import is_robust
 from ..labels import Labels
+from ..losses import is_score
 from ..methods.base import Method
 from ..plots.drawing import label_of
 from ..plots.errors import fitted_sample, half_width
 from ..plots.naming import method_name, rank_modes
-from ..plots.views import predicts_probabilities, predicts_scores, seen_values
+from ..plots.views import is_yes_or_no
+from ..results.words import doubts_of, measured
 from .words import loss_in_words, model_in_words, penalty_in_words, settings_in_words
 
 if TYPE_CHECKING:
@@ -34,6 +37,16 @@ SHARES = (0.5, 0.8, 0.9, 0.95)
 STOP_RULES = ("max_iter", "tol")
 IN_THE_TABLE = ("lam", "theta", "penalty", "modes")
 """Settings of a method that have a place of their own; the table of modes is for a method that regularises modes."""
+
+
+MEANINGS = {
+    "cut": "Singular values below the cut become 0: the larger it is, the simpler the answer.",
+    "q": "theta divided by the cut: 1 shrinks all singular values much, near 0 it keeps those above the cut.",
+    "rank": "How many patterns of each mode, or terms, the answer is made of.",
+    "ridge": "The weight of the squares of the factors: the larger it is, the nearer the answer is to 0.",
+    "lam": "The weight of the regularisation: the larger it is, the simpler the answer.",
+}
+"""A sentence for each setting that a search tries."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,7 @@ class Tile:
     name: str
     value: str
     note: str
+    alarming: bool = False
 
 
 def mode_called(labels: Labels, mode: int) -> str:
@@ -69,7 +83,7 @@ def spread_of(fit: Fit) -> float:
     """Return the standard deviation of the observed values; NaN for a fit without its data."""
     if fit.observations is None:
         return math.nan
-    return float(seen_values(fit, fit.observations.values).std(dtype=np.float64))
+    return float(fit.observations.values.std(dtype=np.float64))
 
 
 def what_went_in(fit: Fit) -> Facts:
@@ -77,7 +91,7 @@ def what_went_in(fit: Fit) -> Facts:
     facts = [("Shape", sizes(fit.shape, times="×")), ("Entries", f"{math.prod(fit.shape):,}")]
     seen = fit.observations
     if seen is not None:
-        values = seen_values(fit, seen.values)
+        values = seen.values
         zeros = int((values == 0).sum())
         facts += [
             ("Observed", f"{len(seen):,} ({percent(seen.density)}), held {'densely' if seen.is_dense else 'sparsely'}"),
@@ -107,7 +121,7 @@ def what_was_chosen(fit: Fit) -> Facts:
     facts += _stages(fit)
     facts += _when_it_stops(fit)
     facts.append(("Model", f"{model_in_words(fit.model)}, {bytes_in_words(fit.nbytes)}"))
-    facts.append(("Seed", "that of the caller's generator" if fit.seed is None else str(fit.seed)))
+    facts.append(("Seed", str(fit.seed)))
     return facts
 
 
@@ -138,7 +152,7 @@ def _stages(fit: Fit) -> Facts:
         how = "added to the low-rank answer" if recipe.smoothing.low_rank else "alone, without low rank"
         facts.append(("Smooth field", f"along {along}, {how}, with stiffness {written(recipe.smoothing.stiffness)}"))
     if fit.bounds is not None:
-        facts.append(("Bounds", f"predictions are clipped to {written(fit.bounds[0])} and {written(fit.bounds[1])}"))
+        facts.append(("Bounds", _clipped(*fit.bounds)))
     return facts
 
 
@@ -155,8 +169,8 @@ def how_good(fit: Fit) -> Facts:
     """Return facts about errors, in the units of the data and relative to its spread."""
     facts: Facts = []
     spread = spread_of(fit)
-    if fit.residuals is not None and not predicts_scores(fit):
-        facts.append(("Held-out error", f"{written(fit.held_out_error)} (root mean square)"))
+    if fit.residuals is not None:
+        facts.append(("Held-out error", f"{written(fit.held_out_error)} ({measured(fit)})"))
         if spread > 0:
             facts.append(
                 (
@@ -166,9 +180,43 @@ def how_good(fit: Fit) -> Facts:
             )
         facts.append(("Typical held-out error", f"{written(float(np.median(fit.residuals)))} (median)"))
         facts.append(("Held-out entries", f"{len(fit.residuals):,}"))
-    if fit.path is not None and predicts_scores(fit):
+    if fit.path is not None and is_score(fit.loss):
         facts.append(("Held-out loss", f"{written(fit.path.best.held_out)} (root of twice the mean loss), the lowest"))
     return facts + _fitted_error(fit, spread)
+
+
+def baselines(fit: Fit) -> list[tuple[str, str, str]]:
+    """Return the held-out error of the fit and of simple answers: what it is, the error, and how they compare."""
+    if not fit.baselines:
+        return []
+    own = fit.held_out_error
+    rows = [("this fit", written(own), "")]
+    for each in fit.baselines:
+        ratio = f"{percent(own / each.error)} of its error" if each.error > 0 else ""
+        said = "better than this fit" if each.is_better else f"the fit has {ratio}" if ratio else ""
+        rows.append((each.in_words(fit.labels), written(each.error), said))
+    return rows
+
+
+def time_spent(fit: Fit) -> Facts:
+    """Return what the time of the run went into."""
+    if fit.timing is None:
+        return []
+    stages = [(stage.name.capitalize(), duration(stage.seconds)) for stage in fit.timing.stages]
+    return [*stages, ("In all", duration(fit.timing.total))]
+
+
+def meanings(fit: Fit) -> Facts:
+    """Return a sentence for each word of the page that is not everyday English."""
+    tried = {name for point in fit.path or () for name in point.tried}
+    words = [(name, text) for name, text in MEANINGS.items() if name in tried]
+    if "cut" in tried and len(fit.modes) > 1:
+        words.append(("shares, or weights", "How much of the regularisation each mode gets; they add up to 1."))
+    if np.isfinite(fit.history["f_tau"]).any():
+        words.append(
+            ("F_tau", "The objective as the method sees it, a close upper estimate that falls at every iteration.")
+        )
+    return words
 
 
 def widths(fit: Fit) -> list[tuple[str, str]]:
@@ -182,10 +230,9 @@ def tiles(fit: Fit) -> list[Tile]:
     made = []
     if fit.observations is not None:
         made.append(Tile("Observed", percent(fit.observations.density), f"{len(fit.observations):,} entries"))
-    if fit.residuals is not None and not predicts_scores(fit):
-        spread = spread_of(fit)
-        note = f"{percent(fit.held_out_error / spread)} of the spread" if spread > 0 else "root mean square"
-        made.append(Tile("Held-out error", written(fit.held_out_error), note))
+    if fit.residuals is not None:
+        doubts = doubts_of(fit)
+        made.append(Tile("Held-out error", written(fit.held_out_error), _beside(fit), alarming=bool(doubts)))
         half = half_width(fit)
         if math.isfinite(half):
             made.append(Tile("90% of entries within", f"± {written(half, 3)}", "of their prediction"))
@@ -196,7 +243,24 @@ def tiles(fit: Fit) -> list[Tile]:
         last = fit.history[-1]
         unit = "iteration" if last.iteration == 1 else "iterations"
         made.append(Tile("Final run", f"{last.iteration:,} {unit}", duration(last.seconds)))
+    if fit.timing is not None:
+        made.append(Tile("Time in all", duration(fit.timing.total), _longest(fit.timing)))
     return made
+
+
+def _beside(fit: Fit) -> str:
+    """Return the held-out error beside the best simple answer, or else beside the spread of the data."""
+    if fit.baselines:
+        best = min(fit.baselines, key=lambda baseline: baseline.error)
+        return f"best simple answer: {written(best.error)}, {best.in_words(fit.labels)}"
+    spread = spread_of(fit)
+    return f"{percent(fit.held_out_error / spread)} of the spread" if spread > 0 else "root mean square"
+
+
+def _longest(timing: Timing) -> str:
+    """Return what most of the time went into."""
+    longest = max(timing.stages, key=lambda stage: stage.seconds)
+    return f"{percent(longest.seconds / timing.total)} {longest.name}" if timing.total > 0 else ""
 
 
 def modes(fit: Fit) -> list[Mode]:
@@ -238,11 +302,13 @@ def empty_slices(fit: Fit) -> list[str]:
 def _fitted_error(fit: Fit, spread: float) -> Facts:
     if fit.observations is None:
         return []
-    seen, predicted = fitted_sample(fit, MANY)
+    entries = fitted_sample(fit, MANY)
+    seen, predicted = entries.observed, entries.predicted
     sample = f", of a sample of {len(seen):,}" if len(seen) < len(fit.observations) else ""
-    if predicts_probabilities(fit):
-        right = float(((predicted > 0.5) == (seen > 0.5)).mean())
-        return [("Fitted entries", f"{percent(right)} are on the right side of one half{sample}")]
+    if is_yes_or_no(fit):
+        middle = (1 + float(getattr(fit.loss, "low", 0.0))) / 2
+        right = float(((predicted > middle) == (seen > middle)).mean())
+        return [("Fitted entries", f"{percent(right)} are on the right side of {written(middle)}{sample}")]
     error = float(np.sqrt(np.mean((seen - predicted) ** 2)))
     relative = f", {percent(error / spread)} of the spread" if spread > 0 else ""
     return [("Error on fitted entries", f"{written(error)}{relative}{sample}; new entries have larger errors")]
@@ -261,6 +327,15 @@ def _first_and_last(labels: Labels, mode: int, size: int) -> str:
         return f"0 to {size - 1:,}"
     first, last = (_cut(label_of(labels, mode, index)) for index in (0, size - 1))
     return first if size == 1 else f"{first} to {last}"
+
+
+def _clipped(low: float, high: float) -> str:
+    """Return what predictions are clipped to; one of the two may be no limit."""
+    if math.isfinite(low) and math.isfinite(high):
+        return f"predictions are clipped to {written(low)} and {written(high)}"
+    return (
+        f"predictions are at least {written(low)}" if math.isfinite(low) else f"predictions are at most {written(high)}"
+    )
 
 
 def _cut(text: str, most: int = 40) -> str:

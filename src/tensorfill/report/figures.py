@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import plots
+from .._support.ordering import TOO_FAR
 from ..labels import Labels
 from ..methods.search import Path, PathPoint
-from ..plots import errors, gaps
+from ..plots import errors, gaps, lines
 from ..plots.drawing import ABOVE, drawing_class
 from ..plots.naming import rank_modes
 from ..plots.search import Trials, by_method
 from ..plots.spectrum import spectra
-from ..plots.views import predicts_probabilities, predicts_scores
+from ..plots.views import colour_mode, is_yes_or_no
 from . import facts
 
 if TYPE_CHECKING:
@@ -96,22 +97,40 @@ def _drawing_of_trials(points: Sequence[PathPoint], labels: Labels) -> Drawing:
 def figures_of_errors(fit: Fit) -> list[Figure]:
     """Return the drawings of the errors."""
     made = []
-    if fit.residuals is not None and not predicts_scores(fit):
+    if fit.residuals is not None:
         said = "The absolute errors on held-out entries, of a fit without them."
         made.append(_drawn(lambda ax: errors.residual_histogram(fit, ax), said))
-    if fit.observations is None:
+    entries = errors.sample_of(fit)
+    if entries is None:
         return made
-    sample = errors.fitted_sample(fit)
-    if predicts_probabilities(fit):
-        said = "The predicted probabilities of fitted entries, by the value observed."
-        return [*made, _drawn(lambda ax: errors.probabilities(fit, ax, *sample), said)]
-    said = "Predicted against observed values of fitted entries; on the line the error is zero."
-    made.append(_drawn(lambda ax: errors.predicted_against_observed(fit, ax, *sample), said))
+    which = "held-out entries, by a fit without them" if entries.are_new else "fitted entries, which the fit has seen"
+    if is_yes_or_no(fit):
+        said = f"The predictions of {which}, by the value observed."
+        return [*made, _drawn(lambda ax: errors.values_by_kind(fit, ax, entries), said)]
+    said = f"Predicted against observed values of {which}; on the line the error is zero."
+    made.append(_drawn(lambda ax: errors.predicted_against_observed(fit, ax, entries), said))
     said = "The residuals of these entries."
     if math.isfinite(errors.half_width(fit)):
         said += " Those of 90% of new entries lie between the dashed lines."
-    made.append(_drawn(lambda ax: errors.residuals_against_predicted(fit, ax, *sample), said))
+    made.append(_drawn(lambda ax: errors.residuals_against_predicted(fit, ax, entries), said))
     return made
+
+
+def figures_of_series(fit: Fit) -> list[Figure]:
+    """Return the drawing of a few series along a mode that has an order; none for a picture, or without such a mode."""
+    ordered = lines.ordered_modes(fit)
+    if fit.observations is None or colour_mode(fit) is not None or not ordered or math.prod(fit.shape) >= TOO_FAR:
+        return []
+    mode = lines.series_mode(fit)
+    with _quiet():
+        rows = lines.chosen_series(fit, mode, {}, 3)
+        figure = drawing_class()(figsize=(5.4, 0.6 + 1.6 * len(rows)), layout="constrained")
+        panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
+        for number, (panel, row) in enumerate(zip(panels, rows, strict=True)):
+            lines.draw_series(fit, panel, mode, row, named=number == len(rows) - 1, legend=number == 0)
+        band = " The band holds 90% of new entries." if math.isfinite(errors.half_width(fit)) else ""
+        said = f"Series along {facts.mode_called(fit.labels, mode)}: observed entries, and what is filled in.{band}"
+        return [Figure(_svg(figure), said, wide=True)]
 
 
 def figures_of_what_is_missing(fit: Fit) -> list[Figure]:

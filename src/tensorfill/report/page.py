@@ -17,11 +17,18 @@ from ..models import Dense
 from ..plots.drawing import drawing_class
 from ..plots.naming import rank_modes
 from ..plots.views import checked_original
+from ..results.words import doubts_of
 from . import call, facts, figures
 from .gallery import as_json, gallery
 
 if TYPE_CHECKING:
     from ..fit import Fit
+
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 
 
 def write_report(fit: Fit, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
@@ -53,7 +60,7 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
     page: str = template.render(
         title=f"A {sizes(fit.shape, times='×')} tensor, filled" if title is None else str(title),
         version=__version__,
-        date=datetime.date.today().isoformat(),
+        date=_day(datetime.date.today()),
         script=script,
         style=style,
         script_hash=_hash(script),
@@ -61,6 +68,11 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
         fit=fit,
         status=str(fit.status),
         tiles=facts.tiles(fit),
+        doubts=doubts_of(fit),
+        baselines=facts.baselines(fit),
+        time_spent=facts.time_spent(fit),
+        meanings=facts.meanings(fit),
+        series_figures=figures.figures_of_series(fit),
         went_in=facts.what_went_in(fit),
         empty=facts.empty_slices(fit),
         modes=facts.modes(fit),
@@ -79,6 +91,15 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
         data=as_json(gallery(fit, truth)),
     )
     return page
+
+
+def _day(date: datetime.date) -> str:
+    """Return a date as it is written in a sentence, whatever the language of the system.
+
+    >>> _day(datetime.date(2024, 3, 1))
+    '1 March 2024'
+    """
+    return f"{date.day} {MONTHS[date.month - 1]} {date.year}"
 
 
 def _template() -> Any:

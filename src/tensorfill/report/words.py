@@ -15,8 +15,8 @@ from .source import source_of, unusual_fields
 LOSSES_IN_WORDS: dict[type[Any], str] = {
     Square: "square: half the squared difference",
     Huber: "Huber: squared for small differences, absolute for large ones",
-    Logistic: "logistic, for two values; predictions are scores",
-    Poisson: "Poisson, for counts; predictions are logarithms of expected counts",
+    Logistic: "logistic, for two values; predictions lie between them",
+    Poisson: "Poisson, for counts; predictions are expected counts",
     Robust: "robust, for data with corrupt entries",
     SmoothedRobust: "robust, with its kink rounded off, for data with corrupt entries",
     Envelope: "robust, for data with noise and corrupt entries",

@@ -85,7 +85,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         smooth: Sequence[int | str] | str | None = "auto",
         centre: bool | str = "auto",
         refine: str | None = None,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[float | None, float | None] | None = None,
         choose: Choice | None = None,
         time_limit: float | None = None,
         random_state: int | np.random.RandomState | None = None,

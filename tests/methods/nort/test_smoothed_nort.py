@@ -9,7 +9,7 @@ from tensorfill import Nort, Observations, Status
 from tensorfill._support.clock import Clock
 from tensorfill.algebra.unfolding import unfold
 from tensorfill.choosing.corrupt import Watch, rough_fit
-from tensorfill.choosing.outliers import outliers, without_outliers
+from tensorfill.choosing.outliers import outliers, predicted_at, without_outliers
 from tensorfill.losses import Square
 from tensorfill.losses.robust import EFFICIENT, ROBUST, Robust, Tangent, make_robust
 from tensorfill.methods.base import Stopped
@@ -124,7 +124,7 @@ def test_a_tensor_is_recovered_where_the_square_loss_fails():
     square = Nort(lam=1.0, penalty=LSP(1.0), max_rank=2).solve(with_loss(problem, Square()), rng=0)
     assert relative_error(result.model, truth) < 0.01
     assert relative_error(square.model, truth) > 0.2
-    coords, amounts = outliers(problem.observations, result.model)
+    coords, amounts = outliers(problem.observations, predicted_at(problem.observations, result.model))
     found = np.zeros_like(bad)
     found[tuple(coords.T)] = True
     assert np.mean(bad[found]) > 0.95

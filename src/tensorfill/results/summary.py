@@ -1,0 +1,91 @@
+"""What a fit says about its model, how it was made, and how far off it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._support.types import Floats
+from ..choosing.error_bars import ErrorBars
+from ..choosing.recipe import Recipe
+from ..methods.base import Method
+from ..models import Model
+
+
+class Summary:
+    """What can be read off the parts of a `tensorfill.Fit`, which derives from it."""
+
+    model: Model
+    recipe: Recipe
+    error_bars: ErrorBars | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensor."""
+        return self.model.shape
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The rank of each regularised mode, or of every mode, or the number of terms, as the model has them."""
+        return self.model.ranks
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the model."""
+        return self.model.nbytes
+
+    @property
+    def method(self) -> Method:
+        """The method with all its settings, given or chosen."""
+        return self.recipe.method
+
+    @property
+    def loss(self) -> Any:
+        """The loss that the entries were fitted with."""
+        return self.recipe.loss
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything that was random; drawn from the caller's generator, if there was one."""
+        return self.recipe.seed
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        """The regularised modes, for a method that has them."""
+        return tuple(getattr(self.method, "modes", None) or ())
+
+    @property
+    def lam(self) -> tuple[float, ...]:
+        """The lambda of each regularised mode, for a method that has them."""
+        return tuple(np.atleast_1d(getattr(self.method, "lam", ())).tolist())
+
+    @property
+    def penalties(self) -> tuple[Any, ...]:
+        """The penalty of each regularised mode, for a method that has them."""
+        penalty = getattr(self.method, "penalty", ())
+        return tuple(penalty) if isinstance(penalty, list | tuple) else (penalty,) * len(self.lam)
+
+    @property
+    def theta(self) -> tuple[float | None, ...]:
+        """The theta of each regularised mode; None for a penalty without one."""
+        return tuple(getattr(penalty, "theta", None) for penalty in self.penalties)
+
+    @property
+    def residuals(self) -> Floats | None:
+        """The absolute error at the held-out entries of a fit without them; None if nothing was held out.
+
+        It is on the scale of the data, as `predict` is.
+        """
+        return None if self.error_bars is None else self.error_bars.residuals
+
+    @property
+    def held_out_error(self) -> float:
+        """Root mean square error on the held-out entries of a fit without them; NaN if nothing was held out.
+
+        It is on the scale of the data. For ``loss="logistic"`` and data of 0 and 1 it is the root mean square
+        difference of the predicted probability and the observed 0 or 1 (the root of the Brier score): 0.5 is what
+        tossing a coin has. For ``loss="poisson"`` it is that of the expected and the observed count.
+        ``path["held_out"]`` has the error that settings were chosen by, the root of twice the mean loss.
+        """
+        return float("nan") if self.error_bars is None else self.error_bars.rmse

@@ -1,0 +1,81 @@
+"""A fit in a few lines: what it is of, how good it is beside simple answers, what was chosen, and the time it took."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from .._support.words import numbers, percent, sizes, written
+from ..choosing.doubts import doubt_of
+from ..losses import Logistic, is_score
+
+if TYPE_CHECKING:
+    from ..fit import Fit
+
+WIDTH = 10
+"""Letters of the column of names."""
+
+
+def facts_of(fit: Fit) -> list[tuple[str, str]]:
+    """Return what is worth knowing first, as names and texts; texts may be empty."""
+    return [
+        ("data", _data(fit)),
+        ("method", _method(fit)),
+        ("error", _error(fit)),
+        ("compared", compared_in_words(fit)),
+        ("stopped", str(fit.status)),
+        ("time", "" if fit.timing is None else str(fit.timing)),
+    ]
+
+
+def text_of(fit: Fit) -> str:
+    """Return the lines that ``print(fit)`` writes."""
+    lines = [f"Fit of a {sizes(fit.shape)} tensor"]
+    lines += [f"  {name:<{WIDTH}}{text}" for name, text in facts_of(fit) if text]
+    lines += [f"  {'WARNING':<{WIDTH}}{doubt}" for doubt in doubts_of(fit)]
+    return "\n".join(lines)
+
+
+def doubts_of(fit: Fit) -> list[str]:
+    """Return a sentence if a simple answer is better than the fit."""
+    doubt = doubt_of(fit.baselines, fit.held_out_error, fit.labels)
+    return [] if doubt is None else [doubt]
+
+
+def measured(fit: Fit) -> str:
+    """Return what `Fit.held_out_error` measures, in words."""
+    if isinstance(fit.loss, Logistic):
+        kind = "probability and observed 0 or 1" if fit.loss.low == 0 else "expected and observed -1 or 1"
+        return f"root mean square difference of {kind}"
+    if is_score(fit.loss):
+        return "root mean square difference of expected and observed value"
+    return "root mean square"
+
+
+def compared_in_words(fit: Fit) -> str:
+    """Return the errors of simple answers on the same held-out entries."""
+    return "; ".join(f"{each.in_words(fit.labels)}: {written(each.error)}" for each in fit.baselines)
+
+
+def _data(fit: Fit) -> str:
+    seen = fit.observations
+    if seen is None:
+        return ""
+    return f"{len(seen):,} entries observed ({percent(seen.density)})"
+
+
+def _method(fit: Fit) -> str:
+    chosen = f", lam {numbers(fit.lam)}" if fit.lam else ""
+    ranks = " ".join(map(str, fit.ranks)) or "none"
+    tried = f", the best of {len(fit.path)} trials" if fit.path is not None and len(fit.path) > 1 else ""
+    centred = ", centred" if fit.recipe.centred else ""
+    smooth = "" if fit.recipe.smoothing is None else ", with a smooth field"
+    return f"{fit.method.name}, rank{'s' if len(fit.ranks) > 1 else ''} {ranks}{chosen}{centred}{smooth}{tried}"
+
+
+def _error(fit: Fit) -> str:
+    if fit.residuals is None or math.isnan(fit.held_out_error):
+        return "not known: nothing was held out"
+    holdout = fit.recipe.holdout
+    which = "" if holdout is None else f" ({holdout.in_words(fit.labels)})"
+    return f"{written(fit.held_out_error)} on {len(fit.residuals):,} held-out entries{which}, {measured(fit)}"
