@@ -25,7 +25,7 @@ from numpy.typing import DTypeLike, NDArray
 from .._support.parallel import side_by_side, thread_count
 from .._support.types import Floats, Integers
 from .component import Component, WeightedComponent, scaled
-from .svd import lanes_of, whole_registers
+from .svd import lanes_of
 from .unfolding import Shape, column_index, columns, leading_mode
 
 SMALLEST_SHARE = 2**14
@@ -140,19 +140,17 @@ class SparsePattern:
 
 
 def in_registers(u: Floats) -> Floats:
-    """Return the rows of u as `kernels.add_entries` takes them: in whole registers, the last of which ends the row.
+    """Return the rows of u as `kernels.add_entries` takes them: in two registers if that is what they need.
 
-    Numbers that the last register shares with the one before it are zero in the last.
+    The second register ends the row. Numbers that it shares with the first are zero in it.
 
     >>> in_registers(np.arange(1.0, 6.0)[None]).tolist()
     [[1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 5.0]]
     """
-    rank = u.shape[1]
-    left = whole_registers(rank, u.dtype) - rank
-    if rank == 0 or left == 0 or rank < lanes_of(u.dtype):
+    rank, lanes = u.shape[1], lanes_of(u.dtype)
+    if not lanes < rank < 2 * lanes:
         return u
-    whole = rank + left - lanes_of(u.dtype)
-    return np.hstack([u[:, :whole], np.zeros((len(u), left), u.dtype), u[:, whole:]])
+    return np.hstack([u[:, :lanes], np.zeros((len(u), 2 * lanes - rank), u.dtype), u[:, lanes:]])
 
 
 def _unsigned(index: Integers) -> NDArray[Any]:

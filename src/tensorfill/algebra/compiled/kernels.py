@@ -41,23 +41,13 @@ def add_entries(
 ) -> None:
     """Add ``(u v^T)[row, col]`` of every entry to `out`; Algorithm 1 of the paper for one mode.
 
-    If the rank of v is not a whole number of registers, the last register of a row ends with the row, and shares
-    numbers with the one before it. For these, u has zeros: its rows are those of `pattern.in_registers`.
+    If the rows of u fill two registers, they are those of `pattern.in_registers`: the second register of a row of v
+    ends with the row, and u has zeros for the numbers that it shares with the first.
     """
     rank, lanes = v.shape[1], lane_count(v)
     # Places that may be negative would be tested in every pass; with unsigned ones the loop is a third faster.
-    if rank < lanes:
-        for q in range(runs.shape[0]):
-            for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
-                i, c = rows[p], cols[p]
-                total = out[p]
-                for k in range(np.uint64(rank)):
-                    total += u[i, k] * v[c, k]
-                out[p] = total
-        return
-    last = rank - lanes
-    # The usual ranks fit in two registers; without a loop over registers an entry costs a third less.
-    if u.shape[1] == 2 * lanes:
+    if lanes < rank <= 2 * lanes:
+        last = rank - lanes
         for q in range(runs.shape[0]):
             for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
                 i, c = rows[p], cols[p]
@@ -67,10 +57,10 @@ def add_entries(
     for q in range(runs.shape[0]):
         for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
             i, c = rows[p], cols[p]
-            sums = nothing(v)
-            for k in range(0, rank, lanes):
-                sums = plus_product(sums, load(u, i, k), load(v, c, min(k, last)))
-            out[p] += lane_sum(sums)
+            total = out[p]
+            for k in range(np.uint64(rank)):
+                total += u[i, k] * v[c, k]
+            out[p] = total
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -138,10 +128,9 @@ def add_in_turns(
             i, c, value = far_sources[p], far_targets[p], far_values[p]
             store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
             store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
-        for p in range(np.uint64(middle + half), np.uint64(runs[q, 1])):
-            i, c, value = sources[p], targets[p], values[p]
-            store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
-            store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
+        for p in range(middle + half, runs[q, 1]):
+            for k in range(width):
+                out[targets[p], k] += values[p] * block[sources[p], k]
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -365,19 +354,21 @@ def walk_columns(
     Entries are in C order. So if the mode `is_first`, all entries of a run are in one row; if it `is_last`, neighbours
     share their column, and otherwise often their row.
     """
+    # Literals would make numba compile `walk_term` once for each.
+    no, yes = pieces.shape[0] < 0, pieces.shape[0] >= 0
     for q in range(pieces.shape[0]):
         first, last, entries = pieces[q, 0], pieces[q, 1], runs[bounds[q] : bounds[q + 1]]
         if outward:
             block[first:last] = 0
             for u, panels, before in outward_terms:
-                walk_term(False, u, panels, before, first, last, block)
+                walk_term(no, u, panels, before, first, last, block)
             if is_last:
                 add_in_turns(rows, cols, values, a, entries, block)
             else:
                 add_products(rows, cols, values, a, entries, block)
             add_gram(block, first, last, gram)
         for u, panels, before in inward_terms:
-            walk_term(True, u, panels, before, first, last, block)
+            walk_term(yes, u, panels, before, first, last, block)
         if is_first:
             add_sums(cols, rows, values, block, entries, out)
         elif is_last:

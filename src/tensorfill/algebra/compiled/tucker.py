@@ -156,7 +156,10 @@ def row_normal_equations(
     for p in range(first, last):
         fresh = p == first or groups[p] != groups[p - 1]
         if fresh:
-            parts[:block] = core[groups[p] * block : (groups[p] + 1) * block]
+            # An assignment of slices would also compile its error message, which takes longer than all of this loop.
+            for x in range(block):
+                for c in range(width):
+                    parts[x, c] = core[groups[p] * block + x, c]
         for mode in range(0 if fresh else first_change(coords, p), order):
             before, after, size = bounds[mode], bounds[mode + 1], bounds[mode + 2] - bounds[mode + 1]
             start = starts[mode] + coords[p, mode] * ranks[mode]
