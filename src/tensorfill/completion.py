@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,20 @@ from numpy.typing import DTypeLike
 
 from ._support.checks import generator, whole_number
 from ._support.clock import Clock
+from ._support.interrupts import Interrupts
 from ._support.parallel import blas_threads
 from ._support.progress import Display
 from .choosing.answer import Outcome
 from .choosing.candidates import candidates
 from .choosing.doubts import warn_of_a_fit_near_zero, warn_of_empty_slices
 from .choosing.job import Job, taken_in
-from .choosing.pipeline import Pipeline, needs_choice
+from .choosing.pipeline import Pipeline
 from .choosing.recipe import Recipe
 from .choosing.splits import Choice
-from .choosing.task import Run
+from .choosing.task import Run, needs_choice
 from .fit import Fit
 from .losses import Loss, Robust
-from .methods.base import Callback, Method
+from .methods.base import Callback, Method, Status
 from .methods.search import Path
 from .models import Model
 
@@ -155,15 +157,16 @@ def complete(
     choosing = needs_choice(methods, job.task, choose)
     if choosing and start is not None:
         raise ValueError("start needs every setting to be given, as in lam=fit.lam; a search begins at zero.")
-    with Display(progress) as display, blas_threads(1):
-        pipeline = Pipeline(job.task, Run(random, clock, display, callback))
+    with Interrupts(clock) as interrupts, Display(progress) as display, blas_threads(1):
+        pipeline = Pipeline(job.task, Run(random, clock, display, callback, interrupts))
         if choosing:
             outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
         else:
             outcome = pipeline.as_given(methods[0])
-    warn_of_empty_slices(outcome, job.task, job.labelled.labels)
-    warn_of_a_fit_near_zero(outcome, job.task)
-    return _fit(outcome, job, asked, seed, limits)
+        warn_of_empty_slices(outcome, job.task, job.labelled.labels)
+        warn_of_a_fit_near_zero(outcome, job.task)
+        fit = _fit(outcome, job, asked, seed, limits)
+    return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
 
 
 def _fit(

@@ -69,6 +69,11 @@ class Answer:
         pairs = zip(self.splits, self.models, strict=True)
         return np.concatenate([np.abs(split.predict(model) - split.held_out.values) for split, model in pairs])
 
+    @property
+    def whole_model(self) -> Model:
+        """The model of the whole tensor on the first split."""
+        return self.splits[0].whole(self.models[0])
+
     def final(self, entries: int) -> Method:
         """Return the method with what was chosen, for a fit of this many entries."""
         return self.search.final(self.trials, entries)

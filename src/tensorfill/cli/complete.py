@@ -46,6 +46,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.output is not None:
         _refuse_what_is_too_large(data.observations, given.input)
 
+    from .._support.interrupts import Interrupts
     from ..choosing.splits import Choice
     from ..completion import complete
     from ..methods.base import Status
@@ -54,14 +55,16 @@ def _run(given: argparse.Namespace) -> int:
         # Intervals rest on held-out entries, even if there is nothing to choose.
         settings["choose"] = Choice()
     began = time.monotonic()
-    fit = complete(data, progress=not (given.quiet or given.json), **settings)
-    seconds = time.monotonic() - began
-    half = None if interval is None else fit.half_width(interval)
-    if given.model is not None:
-        fit.save(given.model)
-    if given.output is not None:
-        _write(given, data, fit)
-    _answer(given, data, fit, seconds, interval, half)
+    # From here on there is an answer, and Ctrl-C does not keep it from being written.
+    with Interrupts():
+        fit = complete(data, progress=not (given.quiet or given.json), **settings)
+        seconds = time.monotonic() - began
+        half = None if interval is None else fit.half_width(interval)
+        if given.model is not None:
+            fit.save(given.model)
+        if given.output is not None:
+            _write(given, data, fit)
+        _answer(given, data, fit, seconds, interval, half)
     if fit.status is Status.INTERRUPTED:
         say("Interrupted; what was written is the best answer so far.")
         return INTERRUPTED

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..choosing.empty_slices import Neighbours, SliceFill
+from ..choosing.first_answer import Effects
 from ..choosing.holdout import Holdout
 from ..choosing.polish import Polish
 from ..choosing.recipe import Recipe
@@ -47,7 +48,7 @@ class Unsaved:
 
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
-        *METHODS.values(), Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
+        *METHODS.values(), Effects, Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
         SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill,
         Smoothing, Unsaved,
     ]  # fmt: skip
