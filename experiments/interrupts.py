@@ -19,19 +19,24 @@ import numpy as np
 from rich.console import Console
 
 CHILD = """
-import sys, warnings
+import sys, traceback, warnings
 import numpy as np, tensorfill
 warnings.simplefilter("ignore")
-data = np.load(sys.argv[1])
+complete, data = tensorfill.complete, np.load(sys.argv[1])
 print("ready", flush=True)
-fit = tensorfill.complete(data, rng=0, **eval(sys.argv[2]))
-print(fit.status.name, np.isfinite(fit.filled()).all(), flush=True)
+try:
+    fit = complete(data, rng=0, **eval(sys.argv[2]))
+except KeyboardInterrupt as stop:
+    where = [(frame.name, frame.lineno) for frame in traceback.extract_tb(stop.__traceback__)]
+    print("raised in", where[1:4], flush=True)
+else:
+    print(fit.status.name, np.isfinite(fit.filled()).all(), flush=True)
 """
 
 RUNS = {"auto": {}, "l1": {"loss": "l1"}, "given": {"lam": 1.0}, "poisson": {"loss": "poisson"}}
 
 
-def holes(shape: tuple[int, ...] = (40, 30, 20)) -> np.ndarray:
+def holes(shape: tuple[int, ...] = (24, 16, 10)) -> np.ndarray:
     """Return counts with effects and a low rank, half of them missing."""
     rng = np.random.default_rng(0)
     rates = sum(np.ix_(*(0.3 * rng.standard_normal(size) for size in shape))) + 1.5

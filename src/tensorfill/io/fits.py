@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import zipfile
 from os import PathLike
@@ -150,8 +151,8 @@ def _read_restorer(header: dict[str, Any], arrays: dict[str, NDArray[Any]], labe
     return None if words is None else rebuilt(labels, words, _named(arrays, "restore."))
 
 
-JSON = "json."
-"""Begins the name of an array of objects, which is there as text."""
+JSON, TIME = "json.", "time."
+"""Begin the names of arrays of objects, and of times of day, which are there as text."""
 
 
 def _all_storable(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -162,6 +163,9 @@ def _all_storable(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             storable[name] = array
             continue
         entries = array.tolist()
+        if array.size and all(isinstance(entry, datetime.time) and entry.tzinfo is None for entry in entries):
+            storable[TIME + name] = np.array([entry.isoformat() for entry in entries])
+            continue
         texts = np.array(entries, dtype=np.str_) if _are_texts(array) else None
         # Unicode arrays drop what is zero at the end of a text.
         if texts is not None and texts.tolist() == entries:
@@ -179,13 +183,16 @@ def _all_stored(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return arrays as they were before `_all_storable`, but for the objects of which only the text is there."""
     stored: dict[str, NDArray[Any]] = {}
     for name, array in arrays.items():
-        if not name.startswith(JSON):
+        if name.startswith(TIME):
+            times = [datetime.time.fromisoformat(text) for text in array.tolist()]
+            stored[name.removeprefix(TIME)] = np.array(times, dtype=object)
+        elif name.startswith(JSON):
+            entries = json.loads(str(array))
+            objects = np.empty(len(entries), dtype=object)
+            objects[:] = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
+            stored[name.removeprefix(JSON)] = objects
+        else:
             stored[name] = array
-            continue
-        entries = json.loads(str(array))
-        objects = np.empty(len(entries), dtype=object)
-        objects[:] = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
-        stored[name.removeprefix(JSON)] = objects
     return stored
 
 

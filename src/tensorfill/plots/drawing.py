@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.moments import written_label
 from .._support.types import Integers
 from ..io.atomic import written_beside
 from ..labels import Labels
@@ -129,7 +130,7 @@ def name_of(labels: Labels, mode: int) -> str:
 def label_of(labels: Labels, mode: int, index: int) -> str:
     """Return the label of an index of a mode, or its number."""
     keys = labels.keys[mode]
-    return str(index) if keys is None else str(keys[index])
+    return str(index) if keys is None else written_label(keys[index])
 
 
 def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most: int = 6) -> None:
