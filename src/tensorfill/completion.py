@@ -35,6 +35,7 @@ def complete(
     *,
     missing: str | None = None,
     value: str | None = None,
+    layout: str | None = None,
     method: str | Method | Sequence[str | Method] = "auto",
     loss: str | Loss | Robust = "square",
     same: Sequence[int | str] | None = None,
@@ -59,14 +60,17 @@ def complete(
     data
         An array in which NaN is missing, a masked array or `Observations`; a `DataArray` or `Dataset` of xarray, whose
         variables become a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry, a
-        column for the values and the others for the labels of the modes; a sparse array of scipy or of the package
-        sparse. Labels come back on the answer, and a mode can be given by name or number everywhere.
+        column for the values and the others for the labels of the modes; a wide table, with a value in each cell, whose
+        rows and columns have labels, of several levels if need be; a sparse array of scipy or of the package sparse.
+        Labels come back on the answer, and a mode can be given by name or number everywhere.
     missing
         ``"nan"``, the default: NaN is missing; ``"zero"``: zeros are missing too; ``"absent"``: entries that a sparse
         array does not store are missing, and stored zeros were observed. Sparse arrays that read as 0 where nothing is
         stored need it.
     value
-        The column of a table that has the values; by default the last.
+        The column of a long table that has the values; by default the last.
+    layout
+        ``"long"`` or ``"wide"``, for a table that could be either.
     method
         ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
         noise, it tries NORT too, and held-out entries choose. Otherwise the name of a method: ``"nort"``, ``"grow"``,
@@ -142,6 +146,7 @@ def complete(
         data,
         missing=missing,
         value=value,
+        layout=layout,
         dtype=dtype,
         loss=loss,
         same=same,

@@ -175,6 +175,18 @@ def test_ctrl_c_within_the_work_is_raised_and_ends_the_clock():
     assert part.expired
 
 
+def test_a_module_is_imported_to_its_end(tmp_path, monkeypatch):
+    """One that was left half done would break whatever imports it next."""
+    (tmp_path / "pressed_within.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\ndone = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    clock = Clock(1000.0)
+    with Interrupts(clock) as interrupts, interrupts.welcome():
+        import pressed_within
+    assert pressed_within.done
+    assert interrupts.noted
+    assert clock.expired
+
+
 def test_a_guard_within_a_guard_tells_it():
     with Interrupts() as outer:
         with Interrupts() as inner:

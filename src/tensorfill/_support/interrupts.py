@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -71,5 +72,18 @@ class Interrupts:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         again, self.noted = self.noted, True
         self._clock.end()
-        if again or self._welcome:
+        if again or (self._welcome and not _is_loading(frame)):
             raise KeyboardInterrupt
+
+
+def _is_loading(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported, or compiled, which must not be left half done.
+
+    The work stops soon after, because its clock has ended.
+    """
+    while frame is not None:
+        where = frame.f_code.co_filename
+        if where.startswith("<frozen importlib") or f"{os.sep}numba{os.sep}" in where:
+            return True
+        frame = frame.f_back
+    return False
