@@ -10,10 +10,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._support.checks import coordinates, real_number
+from ._support.checks import coordinates, generator, real_number, whole_number
 from ._support.types import Booleans, Floats, Integers
 from .adapters.registry import answered_table, is_table
+from .adapters.restoring import Restorer
 from .choosing.error_bars import ErrorBars
+from .choosing.intervals import drawn_values, expected, interval_at
 from .choosing.outliers import outliers
 from .choosing.recipe import Recipe
 from .io.fits import read_fit, save_fit
@@ -159,12 +161,15 @@ class Fit:
             Integers of shape (n, ndim), counted from 0; or a table of pandas or polars with a column of labels for
             each mode, which has the name of the mode.
         interval
-            Also return the ends of prediction intervals with this coverage. They are split-conformal: their half
-            width is that quantile of the held-out residuals. The coverage holds on average over entries that go
-            missing as the held-out ones did, whatever the noise. It does not hold for each single entry. Slices
-            without any observed entry have wider intervals, which rest on slices that were held out, and are infinite
-            if too few could be. A loss whose prediction is a score, such as the logistic loss, has no
-            intervals: see `predict_proba` and `predict_mean`.
+            Also return the ends of prediction intervals with this coverage. They are split-conformal: a quantile of
+            the held-out errors, scaled by how large errors are at such an entry, as far as held-out entries show that
+            it depends on the size of the prediction, on the index of a mode or on the distance from observed entries.
+            The coverage holds on average over entries that go missing as the held-out ones did, whatever the noise. It
+            does not hold for each single entry. Slices without any observed entry have wider intervals, which rest on
+            slices that were held out, and are infinite if too few could be. Ends lie within `bounds`, and those of
+            counts are not negative. With ``loss="poisson"`` they are whole numbers. With ``loss="logistic"`` both are
+            the same value if the other can be ruled out, and the two values if not. The values are then expected
+            observations, as in `predict_mean`.
 
         Returns
         -------
@@ -178,9 +183,14 @@ class Fit:
         if interval is None:
             # Bounds are on the scale of the data, which a score is not.
             return self._bounded(values) if self._mean is None else values
+        return self._with_interval(coordinates(coords, self.shape), values, interval)
+
+    def _with_interval(self, coords: Integers, values: Floats, interval: float) -> tuple[Floats, Floats, Floats]:
+        """Return expected observations and the ends of their intervals, from what the model predicts."""
         share = real_number(interval, "interval", above=0, below=1)
-        half = self._bars().half_widths(coordinates(coords, self.shape), share)
-        return self._bounded(values), self._bounded(values - half), self._bounded(values + half)
+        mean = expected(self.loss, values)
+        low, high = interval_at(self._bars(), self.loss, coords, mean, share)
+        return self._bounded(mean), self._bounded(low), self._bounded(high)
 
     def predict_proba(self, coords: Any) -> Any:
         """Return the probability of the upper value (1 or True) at `coords`, for a fit with ``loss="logistic"``.
@@ -231,19 +241,16 @@ class Fit:
 
     def _expected(self, values: Floats) -> Floats:
         """Return the mean of predictions, within the bounds."""
-        return self._bounded(values if self._mean is None else self._mean(values))
+        return self._bounded(expected(self.loss, values))
 
     def half_width(self, share: float) -> float:
-        """Return half the width of prediction intervals with this coverage, for entries outside of empty slices."""
+        """Return half the width of prediction intervals with this coverage if all entries had the same width.
+
+        Those of `predict` differ from entry to entry, and are wider in empty slices.
+        """
         return self._bars().half_width(real_number(share, "share", above=0, below=1))
 
     def _bars(self) -> ErrorBars:
-        if self._mean is not None:
-            instead = "predict_proba" if isinstance(self.loss, Logistic) else "predict_mean"
-            raise ValueError(
-                f"interval must be left out for loss {self.loss!r}, whose prediction is a score and not an "
-                f"observation; use {instead}(coords)."
-            )
         if self.error_bars is None:
             raise ValueError("Intervals rest on held-out entries, and this fit had none; fit with choose=Choice().")
         return self.error_bars
@@ -308,22 +315,87 @@ class Fit:
         """
         return self._restored(self._dense(max_bytes))
 
-    def filled(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
+    def filled(self, *, interval: float | None = None, max_bytes: float = DENSE_LIMIT) -> Any:
         """Return the data with only the missing entries filled in, as the kind of object that it was.
 
         With a robust loss, such as ``loss="l1"``, the entries of `outliers` are replaced too. All others are kept as
         they are. What is filled in is the expected observation, on the scale of the data. For ``loss="logistic"`` it
         lies between the two values: data of 0 and 1 gets the probability of 1. For ``loss="poisson"`` it is the
         expected count.
+
+        Parameters
+        ----------
+        interval
+            Also return the ends of prediction intervals with this coverage, as in `predict`; at entries that are kept,
+            both are the entry itself. Data of xarray becomes a Dataset with ``x``, ``x_low`` and ``x_high``, a table
+            has such columns, and an array becomes three arrays.
+        max_bytes
+            More than this is refused.
         """
+        dense = self.model.to_dense(max_bytes=max_bytes)
+        if interval is None:
+            return self._restored(self._kept_in(self._on_scale(self._expected(dense))))
+        coords = np.stack(np.unravel_index(np.arange(dense.size), self.shape), axis=1)
+        parts = self._with_interval(coords, dense.ravel(), interval)
+        filled, low, high = (self._kept_in(self._on_scale(part.reshape(self.shape))) for part in parts)
+        if isinstance(self.restore, Restorer):
+            return self.restore.with_ends(filled, low, high)
+        return self._restored(filled), self._restored(low), self._restored(high)
+
+    def sample(self, n: int, *, rng: int | np.random.Generator | None = None, max_bytes: float = DENSE_LIMIT) -> Any:
+        """Return `n` completed data sets for multiple imputation, each as the kind of object that the data was.
+
+        Observed entries are the same in all. A missing entry is its prediction plus an error that is drawn from the
+        errors at held-out entries, scaled as for intervals; with ``loss="logistic"`` it is one of the two values. Draws
+        of different entries are independent. Fit a model to each data set, and pool the answers by Rubin's rules.
+
+        Parameters
+        ----------
+        n
+            The number of data sets.
+        rng
+            Decides the draws.
+        max_bytes
+            A data set of more than this is refused.
+
+        Examples
+        --------
+        >>> import numpy as np, tensorfill
+        >>> table = np.outer(np.arange(1.0, 21.0), np.arange(1.0, 11.0))
+        >>> table[3, 4] = np.nan
+        >>> sets = tensorfill.complete(table, rng=0).sample(5, rng=0)
+        >>> len(sets), [round(float(each[3, 4])) for each in sets]
+        (5, [20, 20, 20, 20, 20])
+        """
+        number, random = whole_number(n, "n", at_least=1), generator(rng)
+        bars, dense = self._bars(), self.model.to_dense(max_bytes=max_bytes)
+        missing = np.setdiff1d(np.arange(dense.size), self._kept_positions())
+        coords = np.stack(np.unravel_index(missing, self.shape), axis=1)
+        mean = expected(self.loss, dense.ravel()[missing])
+        sets = []
+        for _ in range(number):
+            drawn = drawn_values(self.loss, mean, bars.drawn(coords, mean, random), random)
+            whole = np.zeros(dense.size)
+            whole[missing] = self._on_scale(self._bounded(drawn))
+            sets.append(self._restored(self._kept_in(whole.reshape(self.shape))))
+        return sets
+
+    def _on_scale(self, values: Floats) -> Floats:
+        """Return probabilities of the upper value as numbers between the two values; anything else as it is."""
+        return self.loss.low + (1 - self.loss.low) * values if isinstance(self.loss, Logistic) else values
+
+    def _kept_positions(self) -> Integers:
+        """Return the positions of the observed entries that are kept: all that were not judged corrupt."""
         if self.observations is None:
             raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
-        filled = self._expected(self.model.to_dense(max_bytes=max_bytes))
-        if isinstance(self.loss, Logistic):
-            filled = self.loss.low + (1 - self.loss.low) * filled
+        return self.observations.positions[slice(None) if self.corrupt is None else ~self.corrupt]
+
+    def _kept_in(self, dense: Floats) -> Floats:
+        """Return all entries, with those that are kept as they were observed."""
+        positions = self._kept_positions()
         keep = slice(None) if self.corrupt is None else ~self.corrupt
-        filled.reshape(-1)[self.observations.positions[keep]] = self.observations.values[keep]
-        return self._restored(filled)
+        dense.reshape(-1)[positions] = self.observations.values[keep]  # type: ignore[union-attr]
+        return dense
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit, without the data, to a file that `tensorfill.load` reads."""

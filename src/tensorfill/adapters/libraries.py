@@ -195,6 +195,23 @@ class Pandas(TableLibrary):
         lead = dict(zip(parts.row_names, parts.row_keys, strict=True))
         return pandas.concat([pandas.DataFrame(lead), made], axis=1)
 
+    def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
+        """Return wide tables side by side, each with an ending of the names of its columns, or of their last level."""
+        pandas = self._pandas
+        lead = 0 if parts.in_index else len(parts.row_keys)
+        first = next(iter(tables.values()))
+        named = []
+        for ending, table in tables.items():
+            cells = table.iloc[:, lead:]
+            header = [(*name[:-1], f"{name[-1]}{ending}") if isinstance(name, tuple) else f"{name}{ending}"
+                      for name in cells.columns]  # fmt: skip
+            named.append(cells.set_axis(
+                pandas.MultiIndex.from_tuples(header, names=cells.columns.names)
+                if cells.columns.nlevels > 1 else pandas.Index(header, name=cells.columns.name), axis=1,
+            ))  # fmt: skip
+        order = np.arange(len(named) * named[0].shape[1]).reshape(len(named), -1).T.ravel()
+        return pandas.concat([first.iloc[:, :lead], pandas.concat(named, axis=1).iloc[:, order]], axis=1)
+
 
 class Polars(TableLibrary):
     """DataFrames of polars."""
@@ -307,6 +324,14 @@ class Polars(TableLibrary):
         """Return the wide table with these labels and cells."""
         lead = {str(name): key for name, key in zip(parts.row_names, parts.row_keys, strict=True)}
         return self._polars.DataFrame(lead | {str(name): cells[:, place] for place, name in enumerate(parts.columns)})
+
+    def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
+        """Return wide tables side by side, each with an ending of the names of its columns."""
+        first = next(iter(tables.values()))
+        columns = {name: first[name] for name in map(str, parts.row_names)}
+        for name in map(str, parts.columns):
+            columns |= {f"{name}{ending}": table[name] for ending, table in tables.items()}
+        return self._polars.DataFrame(columns)
 
 
 LIBRARIES: dict[str, TableLibrary] = {"pandas": Pandas(), "polars": Polars()}

@@ -34,3 +34,7 @@ class Restorer(ABC):
     @abstractmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the restorer, from its labels and the result of `described`."""
+
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return the object with the ends of intervals beside its values; by default three objects."""
+        return self(dense), self(low), self(high)

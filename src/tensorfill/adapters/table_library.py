@@ -123,3 +123,7 @@ class TableLibrary(ABC):
     @abstractmethod
     def widened(self, parts: WideParts, cells: Floats) -> Any:
         """Return the wide table with these labels and cells."""
+
+    @abstractmethod
+    def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
+        """Return wide tables of the same form side by side, each with an ending of the names of its columns."""

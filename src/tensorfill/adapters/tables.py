@@ -184,6 +184,14 @@ class ToTable(Restorer):
             mode += 1
         return self.of.closed(self.of.table(made), self.form)
 
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return the table with two more columns, for the ends of intervals."""
+        table = self(dense)
+        if not hasattr(table, "columns"):
+            table = table.to_frame()
+        name = str(self.value)
+        return self.of.extended(table, {f"{name}_low": low.ravel(), f"{name}_high": high.ravel()})
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of columns become text."""
         words = {

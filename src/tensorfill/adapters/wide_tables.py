@@ -202,6 +202,10 @@ class ToWideTable(Restorer):
         cells = dense[(*(each[:, None] for each in self.rows.T), *(each[None, :] for each in self.columns.T))]
         return self.of.widened(self.parts, cells)
 
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return the table with the ends of each column beside it, as ``s1``, ``s1_low`` and ``s1_high``."""
+        return self.of.beside({"": self(dense), "_low": self(low), "_high": self(high)}, self.parts)
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names become text."""
         parts = self.parts

@@ -134,6 +134,12 @@ class ToDataArray(Restorer):
         made = need("xarray", "xarray").DataArray
         return made(dense, coords=self.coords.coords, dims=self.dims, name=self.name, attrs=dict(self.attrs))
 
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return a Dataset with the values and the ends of their intervals."""
+        name = "value" if self.name is None else str(self.name)
+        parts = {name: self(dense), f"{name}_low": self(low), f"{name}_high": self(high)}
+        return need("xarray", "xarray").Dataset({each: part.rename(each) for each, part in parts.items()})
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of dimensions and variables become text."""
         words, arrays = _described_coords(self.coords, self.dims)
@@ -195,6 +201,13 @@ class ToDataset(Restorer):
         for place, each in enumerate(self.variables):
             axes = [self.dims.index(dim) for dim in each.dims]
             made[each.name] = (each.dims, dense[..., place].transpose(axes), dict(each.attrs))
+        return made
+
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return a Dataset with two more variables for each, for the ends of intervals."""
+        made = self(dense)
+        for ending, part in (("low", self(low)), ("high", self(high))):
+            made = made.assign({f"{each.name}_{ending}": part[each.name] for each in self.variables})
         return made
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._support.types import Booleans, Floats
+from .._support.types import Booleans, Floats, Integers
 from ..losses import Loss
 from ..losses.robust import Robust
 from ..methods.base import Method, Result
 from ..methods.search import PathPoint, Search, Trial, are_better
 from ..models import Model
+from ..observations import Observations
 from .empty_slices import SliceFill
-from .error_bars import ErrorBars
+from .error_bars import ErrorBars, HeldOut
 from .holdout import Holdout
+from .intervals import expected, on_the_scale_of_the_data
 from .polish import Polish
+from .resemblance import distances
 from .smooth_field import Smoothing
 from .splits import Split
 from .trials import Trials
@@ -63,11 +66,28 @@ class Answer:
         """Return whether it is better than another answer, or than none, by more than chance."""
         return other is None or are_better(self.losses, other.losses, clipped=self.trials.clipped)
 
-    @property
-    def residuals(self) -> Floats:
-        """The absolute error at each held-out entry."""
-        pairs = zip(self.splits, self.models, strict=True)
-        return np.concatenate([np.abs(split.predict(model) - split.held_out.values) for split, model in pairs])
+    def held_out(self, observed: Observations) -> HeldOut:
+        """Return the held-out entries of all splits with their predictions, on the scale of the data.
+
+        Parameters
+        ----------
+        observed
+            All observed entries.
+        """
+        loss = self.splits[0].problem.loss
+        pairs = list(zip(self.splits, self.models, strict=True))
+        coords = np.concatenate([split.held_out.coords for split in self.splits])
+        # With graphs, a split has only some slices, and distances within these say little.
+        far = [np.ones_like(split.held_out.coords) for split in self.splits]
+        if self.splits[0].reduced is None:
+            far = [_distances(split.held_out.coords, split.problem.observations) for split in self.splits]
+        return HeldOut(
+            coords,
+            on_the_scale_of_the_data(loss, np.concatenate([split.held_out.values for split in self.splits])),
+            expected(loss, np.concatenate([split.predict(model) for split, model in pairs])),
+            np.concatenate(far),
+            observed if self.splits[0].reduced is None else None,
+        )
 
     @property
     def whole_model(self) -> Model:
@@ -77,6 +97,11 @@ class Answer:
     def final(self, entries: int) -> Method:
         """Return the method with what was chosen, for a fit of this many entries."""
         return self.search.final(self.trials, entries)
+
+
+def _distances(coords: Integers, fitted: Observations) -> Integers:
+    columns = [distances(coords, fitted, mode) for mode in range(fitted.ndim)]
+    return np.stack(columns, axis=1).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

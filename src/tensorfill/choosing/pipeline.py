@@ -341,14 +341,14 @@ class Pipeline:
         return replace(result, model=data.whole(model)), method.resolved(problem)
 
     def _outcome(self, answer: Answer, result: Result, method: Method) -> Outcome:
-        held_out = np.concatenate([split.held_out.values for split in self.splits])
+        held_out = answer.held_out(self._problem.observations)
         outcome = Outcome(
             method=method,
             result=result,
             loss=self._problem.loss,
             points=[point for trials in self._trials for point in trials.points],
-            error_bars=ErrorBars(answer.residuals, self._resemblance(answer)),
-            error_of_zero=rmse(np.zeros_like(held_out), held_out),
+            error_bars=ErrorBars(np.abs(held_out.errors), self._resemblance(answer), held_out=held_out),
+            error_of_zero=rmse(np.zeros_like(held_out.values), held_out.values),
             holdout=self.holdout,
             polish=answer.polish,
             smoothing=answer.smoothing,

@@ -101,7 +101,7 @@ def _features(coords: Integers, fitted: Observations, model: Model) -> Floats:
     """Return what may make an entry hard to predict, a row for each."""
     columns = []
     for mode, size in enumerate(fitted.shape):
-        columns.append(np.log(_distances(coords, fitted, mode)))
+        columns.append(np.log(distances(coords, fitted, mode)))
         counts = np.bincount(fitted.coords[:, mode], minlength=size)
         columns.append(np.log1p(counts)[coords[:, mode]])
     prediction = model.predict(coords).astype(np.float64)
@@ -109,7 +109,7 @@ def _features(coords: Integers, fitted: Observations, model: Model) -> Floats:
     return np.stack([*columns, prediction, centred**2], axis=1)
 
 
-def _distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
+def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
     """Return the distance along a mode to the nearest fitted entry, or the size of the mode if its fibre has none."""
     size = fitted.shape[mode]
     keys = np.sort(_along(fitted.coords, fitted.shape, mode))

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
-from ..choosing.error_bars import ErrorBars, SliceErrors
+from ..choosing.error_bars import ErrorBars, HeldOut, SliceErrors
 from ..labels import Labels
 from ..methods.base import History
 from ..methods.search import Path as SearchPath
 from ..models import MODELS
+from ..observations import Observations
 from .atomic import written_beside
 from .typed import decoded, encoded
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 FORMAT = "tensorfill-fit"
-VERSION = 4
+VERSION = 5
 """The version of the format that is written and read."""
+
+HELD_OUT = ("coords", "values", "predictions", "distances")
+"""What is kept of the held-out entries."""
 
 
 def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
@@ -106,6 +110,11 @@ def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
         arrays["errors.residuals"] = bars.residuals
         if bars.weights is not None:
             arrays["errors.weights"] = bars.weights
+        if bars.held_out is not None:
+            held = bars.held_out
+            arrays |= {f"errors.held_out.{each}": getattr(held, each) for each in HELD_OUT}
+            if held.observed is not None and any(name.startswith("distance") for name in bars.depends_on):
+                arrays["errors.observed"] = held.observed.positions
         for number, each in enumerate(bars.slices):
             arrays[f"errors.{number}.empty"] = each.empty
             arrays[f"errors.{number}.residuals"] = each.residuals
@@ -123,7 +132,18 @@ def _read_errors(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Err
         SliceErrors(mode, arrays[f"{number}.empty"], arrays[f"{number}.residuals"], count)
         for number, (mode, count) in enumerate(header["slices"])
     ]
-    return ErrorBars(arrays["residuals"], arrays.get("weights"), slices)
+    return ErrorBars(arrays["residuals"], arrays.get("weights"), slices, _read_held_out(header, arrays))
+
+
+def _read_held_out(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> HeldOut | None:
+    if "held_out.coords" not in arrays:
+        return None
+    shape = tuple(header["shape"])
+    positions = arrays.get("observed", np.zeros(1, dtype=np.int64))
+    # Without any distance that counts, only the shape matters.
+    observed = Observations(np.stack(np.unravel_index(positions, shape), axis=1), np.ones(len(positions)), shape)
+    coords, values, predictions, distances = (arrays[f"held_out.{each}"] for each in HELD_OUT)
+    return HeldOut(coords, values, predictions, distances, observed)
 
 
 def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
