@@ -23,9 +23,11 @@ from .choosing.pipeline import Pipeline
 from .choosing.recipe import Recipe
 from .choosing.splits import Choice
 from .choosing.task import Run, needs_choice
+from .choosing.updating import core_of
 from .fit import Fit
-from .losses import Loss, Robust
+from .losses import Loss, Robust, Square
 from .methods.base import Callback, Method, Status
+from .methods.problem import Problem
 from .methods.search import Path
 from .models import Model
 
@@ -109,7 +111,8 @@ def complete(
     dtype
         ``float64``, or ``float32`` at half the memory.
     start
-        An earlier fit of the same tensor to start from, if nothing is left to choose.
+        An earlier fit of the same tensor to start from, if every setting of the method is given. A fit of another
+        method, whose answer this one cannot take, is no help and no harm. For more data see `Fit.update`.
     time_limit
         Stop after this many seconds with the best answer so far.
     rng
@@ -155,13 +158,15 @@ def complete(
         centre=centre,
         refine=refine,
         choose=choose,
-        start=start.model if isinstance(start, Fit) else start,
+        start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
         rng=random,
     )
     methods = candidates(method, settings, job)
     choosing = needs_choice(methods, job.task, choose)
-    if choosing and start is not None:
-        raise ValueError("start needs every setting to be given, as in lam=fit.lam; a search begins at zero.")
+    if start is not None and (len(methods) > 1 or methods[0].open_settings):
+        raise ValueError("start needs every setting to be given, as in method=fit.method; a search begins at zero.")
+    if isinstance(start, Fit):
+        job = _without_a_start_of_another_kind(job, methods[0], start)
     with Interrupts(clock) as interrupts, Display(progress) as display, blas_threads(1):
         pipeline = Pipeline(job.task, Run(random, clock, display, callback, interrupts))
         if choosing:
@@ -172,6 +177,18 @@ def complete(
         warn_of_a_fit_near_zero(outcome, job.task)
         fit = _fit(outcome, job, asked, seed, limits)
     return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
+
+
+def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Job:
+    """Return the job without its start, if that is an answer of another kind than the method has."""
+    shape = job.task.observations.shape
+    if start.shape != shape:
+        raise ValueError(
+            f"start must have the shape of the data, {shape}, but it has {start.shape}; see Fit.update for more."
+        )
+    near, problem = job.task.start, Problem(job.task.observations, Square())
+    usable = near is not None and method.can_start_from(near, problem)
+    return job if usable else replace(job, task=replace(job.task, start=None))
 
 
 def _fit(
@@ -198,6 +215,7 @@ def _fit(
         error_bars=outcome.error_bars,
         bounds=bounds,
         observations=job.observations,
+        core=outcome.core,
         corrupt=outcome.corrupt,
         labels=job.labelled.labels,
         restore=job.labelled.restore,

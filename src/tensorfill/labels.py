@@ -141,9 +141,53 @@ class Labels:
             )
         return found
 
+    def merged(self, mode: int, wanted: ArrayLike) -> Merged:
+        """Return the labels of a mode together with others, of which some may be new.
+
+        Numbers and dates that are in order stay so. Other new labels come after the known ones.
+
+        >>> merged = Labels(("year",), (np.array([2020, 2022]),)).merged(0, [2021, 2022])
+        >>> merged.keys.tolist(), merged.old.tolist(), merged.new.tolist()
+        ([2020, 2021, 2022], [0, 2], [1, 2])
+        """
+        keys, given = self.keys[mode], _tidy(_row(wanted))
+        if keys is None:
+            raise ValueError(f"{self.names[mode]!r} has no labels, so there is nothing to merge.")
+        kind = keys.dtype.kind
+        if kind in "mM" and given.dtype.kind != kind:
+            given = moments(given, kind)
+        known = self._finders[mode](given) != UNKNOWN
+        fresh = given[~known]
+        if len(fresh) == 0:
+            merged = keys
+        elif kind in "biufmM" and fresh.dtype.kind in "biufmM":
+            merged = np.concatenate([keys, np.unique(fresh)])
+            merged = np.sort(merged) if np.all(keys[1:] > keys[:-1]) else merged
+        else:
+            merged = _row([*keys.tolist(), *dict.fromkeys(fresh.tolist())])
+        whole = Labels((self.names[mode],), (merged,))
+        return Merged(merged, whole.positions(0, keys), whole.positions(0, given))
+
     @cached_property
     def _finders(self) -> list[_Finder]:
         return [_Finder(np.zeros(0) if own is None else own) for own in self.keys]
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Known and new labels of a mode.
+
+    Parameters
+    ----------
+    keys
+        All labels.
+    old, new
+        The index of each known label, and of each that was given.
+    """
+
+    keys: NDArray[Any]
+    old: Integers
+    new: Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,3 +38,12 @@ class Restorer(ABC):
     def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
         """Return the object with the ends of intervals beside its values; by default three objects."""
         return self(dense), self(low), self(high)
+
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Restorer | None:
+        """Return the restorer of a larger tensor with these labels; None if the object cannot hold it."""
+        return None
+
+
+def regrown(restore: Any, labels: Labels, shape: tuple[int, ...]) -> Restorer | None:
+    """Return what restores a tensor that has grown, or None to leave it an array."""
+    return restore.grown(labels, shape) if isinstance(restore, Restorer) else None

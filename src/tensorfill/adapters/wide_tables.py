@@ -206,6 +206,15 @@ class ToWideTable(Restorer):
         """Return the table with the ends of each column beside it, as ``s1``, ``s1_low`` and ``s1_high``."""
         return self.of.beside({"": self(dense), "_low": self(low), "_high": self(high)}, self.parts)
 
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Self:
+        """Return the restorer of all combinations of the labels of a larger tensor."""
+        count = self.rows.shape[1]
+        rows, columns = (
+            np.stack([axis.ravel() for axis in np.indices(sizes)], axis=1) for sizes in (shape[:count], shape[count:])
+        )
+        words = self.described()[0]
+        return type(self).rebuilt(labels, words, {"rows": rows, "columns": columns})
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names become text."""
         parts = self.parts

@@ -140,6 +140,10 @@ class ToDataArray(Restorer):
         parts = {name: self(dense), f"{name}_low": self(low), f"{name}_high": self(high)}
         return need("xarray", "xarray").Dataset({each: part.rename(each) for each, part in parts.items()})
 
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Self:
+        """Return the restorer of a larger tensor with these labels; other coordinates are left out."""
+        return type(self).rebuilt(labels, self.described()[0], {})
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of dimensions and variables become text."""
         words, arrays = _described_coords(self.coords, self.dims)
@@ -209,6 +213,12 @@ class ToDataset(Restorer):
         for ending, part in (("low", self(low)), ("high", self(high))):
             made = made.assign({f"{each.name}_{ending}": part[each.name] for each in self.variables})
         return made
+
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Self | None:
+        """Return the restorer of a larger tensor with these labels; None if there are new variables."""
+        if shape[-1] != len(self.variables):
+            return None
+        return type(self).rebuilt(labels, self.described()[0], {})
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of dimensions and variables become text."""

@@ -80,7 +80,7 @@ class Answer:
         # With graphs, a split has only some slices, and distances within these say little.
         far = [np.ones_like(split.held_out.coords) for split in self.splits]
         if self.splits[0].reduced is None:
-            far = [_distances(split.held_out.coords, split.problem.observations) for split in self.splits]
+            far = [distances_to(split.held_out.coords, split.problem.observations) for split in self.splits]
         return HeldOut(
             coords,
             on_the_scale_of_the_data(loss, np.concatenate([split.held_out.values for split in self.splits])),
@@ -99,7 +99,8 @@ class Answer:
         return self.search.final(self.trials, entries)
 
 
-def _distances(coords: Integers, fitted: Observations) -> Integers:
+def distances_to(coords: Integers, fitted: Observations) -> Integers:
+    """Return the distance of entries along each mode to the nearest fitted one."""
     columns = [distances(coords, fitted, mode) for mode in range(fitted.ndim)]
     return np.stack(columns, axis=1).astype(np.int64)
 
@@ -124,6 +125,8 @@ class Outcome:
         How entries were held out.
     polish, smoothing, centred, mu, fills
         What was done around the method.
+    core
+        The answer of the method without a smooth field, if there is one; None if the model has no such field.
     corrupt
         Which observed entries were judged corrupt; None if none were judged.
     """
@@ -140,4 +143,5 @@ class Outcome:
     centred: bool = False
     mu: float = 0.0
     fills: Sequence[SliceFill] = ()
+    core: Model | None = None
     corrupt: Booleans | None = None

@@ -66,6 +66,7 @@ class Pipeline:
         self._current: Answer | None = None
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
+        self._core: Model | None = None
 
     def as_given(self, method: Method) -> Outcome:
         """Run a method on all entries as it is, with nothing held out."""
@@ -303,7 +304,10 @@ class Pipeline:
     # The answer
 
     def _refitted(self, answer: Answer) -> tuple[Result, Method]:
-        """Fit all entries with what was chosen, and return the method with its settings too."""
+        """Fit all entries with what was chosen, and return the method with its settings too.
+
+        What the method answers without a smooth field is kept, to go on from later.
+        """
         run, mu = self._run, answer.trial.point.mu
         whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._task.graphs)
         split = centred_split(whole) if answer.trials.centred else whole
@@ -311,7 +315,7 @@ class Pipeline:
         method = answer.final(len(problem.observations))
         run.display.begin("fitting all entries", method.max_iter)
         # With graphs, slices that were held out are no part of the answers on the splits.
-        near = whole.part(self.splits[0].whole(answer.trial.models[0]))
+        near = self._task.start or whole.part(self.splits[0].whole(answer.trial.models[0]))
         start = near if method.can_start_from(near, problem) else None
         result = fitted(
             method,
@@ -335,6 +339,7 @@ class Pipeline:
             model = answer.polish(problem, model, run.clock)
         data = split if answer.centred else whole
         if answer.smoothing is not None:
+            self._core = model
             run.clock.check()
             run.display.begin("smoothing", None)
             model = answer.smoothing.added_to(model, data.problem.observations)
@@ -354,6 +359,7 @@ class Pipeline:
             smoothing=answer.smoothing,
             centred=answer.centred,
             mu=answer.trial.point.mu,
+            core=None if answer.smoothing is None else self._core or answer.trial.models[0],
             corrupt=self._corrupt,
         )
         return self._filled(outcome, self._problem)

@@ -80,7 +80,7 @@ class Task:
     refine
         ``"tucker"`` for a polish by least squares, or None.
     start
-        A model to start from, if nothing is left to choose.
+        A model to start the fit of all entries from, if nothing is left to choose.
     """
 
     observations: Observations

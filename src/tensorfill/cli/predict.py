@@ -53,7 +53,7 @@ def _run(given: argparse.Namespace) -> int:
 
     fit = load(given.model)
     asked = _asked(given.coords, fit, given.base)
-    # A score is hard to compare with the data, so a probability or count is printed; these have no intervals.
+    # A score is hard to compare with the data, so a probability or count is printed.
     answer = fit.predict_mean(asked) if interval is None else fit.predict(asked, interval=interval)
     _write(answer, given.output)
     if given.output is not None and not given.quiet:

@@ -18,7 +18,7 @@ from ..choosing.error_bars import ErrorBars, HeldOut, SliceErrors
 from ..labels import Labels
 from ..methods.base import History
 from ..methods.search import Path as SearchPath
-from ..models import MODELS
+from ..models import MODELS, Model
 from ..observations import Observations
 from .atomic import written_beside
 from .typed import decoded, encoded
@@ -34,8 +34,8 @@ HELD_OUT = ("coords", "values", "predictions", "distances")
 """What is kept of the held-out entries."""
 
 
-def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
-    """Write a fit, without its data, to an npz file.
+def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None:
+    """Write a fit to an npz file, with its data only if asked to.
 
     It holds the labels: numbers and dates as arrays of these, and texts as arrays of unicode. Labels that combine
     several of these are stored as JSON, and other objects by their text.
@@ -52,6 +52,11 @@ def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
         "path": None if fit.path is None else encoded(list(fit.path)),
     }
     arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
+    if fit.core is not None:
+        header["core"] = fit.core.kind
+        arrays |= {f"core.{name}": array for name, array in fit.core.to_arrays().items()}
+    if data and fit.observations is not None:
+        arrays |= {"data.positions": fit.observations.positions, "data.values": fit.observations.values}
     header["slices"] = _slices_for_file(fit.error_bars)
     arrays |= _errors_for_file(fit.error_bars)
     header["labels"], keys = _labels_for_file(fit.labels)
@@ -74,6 +79,8 @@ def read_fit(path: str | PathLike[str]) -> dict[str, Any]:
         "path": None if points is None else SearchPath(decoded(points)),
         "error_bars": _read_errors(header, _named(arrays, "errors.")),
         "bounds": decoded(header["bounds"]),
+        "core": _read_core(header, arrays),
+        "observations": _read_data(header, _named(arrays, "data.")),
         "labels": labels,
         "restore": _read_restorer(header, arrays, labels),
     }
@@ -102,6 +109,20 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _read_core(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Model | None:
+    if "core" not in header:
+        return None
+    return MODELS[header["core"]].from_arrays(tuple(header["shape"]), _named(arrays, "core."))
+
+
+def _read_data(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Observations | None:
+    if "positions" not in arrays:
+        return None
+    shape = tuple(header["shape"])
+    coords = np.stack(np.unravel_index(arrays["positions"], shape), axis=1)
+    return Observations(coords, arrays["values"], shape)
 
 
 def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
