@@ -10,28 +10,24 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._support.checks import coordinates, generator, real_number, whole_number
-from ._support.clock import Clock
-from ._support.interrupts import Interrupts
-from ._support.parallel import blas_threads
-from ._support.progress import Display
+from ._support.checks import coordinates, real_number
 from ._support.types import Booleans, Floats, Integers
-from .adapters.registry import answered_table, is_table, take_in
-from .adapters.restoring import Restorer, regrown
+from .adapters.registry import answered_table, is_table
+from .adapters.restoring import Restorer
 from .choosing.error_bars import ErrorBars
-from .choosing.intervals import drawn_values, expected, interval_at
+from .choosing.intervals import expected, interval_at
 from .choosing.outliers import outliers
 from .choosing.recipe import Recipe
-from .choosing.task import Run
-from .choosing.updating import core_of, grown, updated
 from .io.fits import read_fit, save_fit
 from .labels import Labels
-from .losses import Logistic, prepare
+from .losses import Logistic
 from .methods.base import Callback, History, Method, Status
 from .methods.search import Path
 from .models import Model
 from .models.base import DENSE_LIMIT
 from .observations import Observations
+from .sampling import drawn_sets, with_observed
+from .updating import changes_by
 
 _NO_LABELS = Labels((), ())
 """The default labels, replaced by plain ones when the order of the tensor is known."""
@@ -343,10 +339,10 @@ class Fit:
         """
         dense = self.model.to_dense(max_bytes=max_bytes)
         if interval is None:
-            return self._restored(self._kept_in(self._on_scale(self._expected(dense))))
+            return self._restored(with_observed(self, self._on_scale(self._expected(dense))))
         coords = np.stack(np.unravel_index(np.arange(dense.size), self.shape), axis=1)
         parts = self._with_interval(coords, dense.ravel(), interval)
-        filled, low, high = (self._kept_in(part.reshape(self.shape)) for part in parts)
+        filled, low, high = (with_observed(self, part.reshape(self.shape)) for part in parts)
         if isinstance(self.restore, Restorer):
             return self.restore.with_ends(filled, low, high)
         return self._restored(filled), self._restored(low), self._restored(high)
@@ -376,35 +372,11 @@ class Fit:
         >>> len(sets), [round(float(each[3, 4])) for each in sets]
         (5, [20, 20, 20, 20, 20])
         """
-        number, random = whole_number(n, "n", at_least=1), generator(rng)
-        bars, dense = self._bars(), self.model.to_dense(max_bytes=max_bytes)
-        missing = np.setdiff1d(np.arange(dense.size), self._kept_positions())
-        coords = np.stack(np.unravel_index(missing, self.shape), axis=1)
-        mean = expected(self.loss, dense.ravel()[missing])
-        sets = []
-        for _ in range(number):
-            drawn = drawn_values(self.loss, mean, bars.drawn(coords, mean, random), random)
-            whole = np.zeros(dense.size)
-            whole[missing] = self._on_scale(self._bounded(drawn))
-            sets.append(self._restored(self._kept_in(whole.reshape(self.shape))))
-        return sets
+        return [self._restored(each) for each in drawn_sets(self, n, rng, max_bytes)]
 
     def _on_scale(self, values: Floats) -> Floats:
         """Return probabilities of the upper value as numbers between the two values; anything else as it is."""
         return self.loss.low + (1 - self.loss.low) * values if isinstance(self.loss, Logistic) else values
-
-    def _kept_positions(self) -> Integers:
-        """Return the positions of the observed entries that are kept: all that were not judged corrupt."""
-        if self.observations is None:
-            raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
-        return self.observations.positions[slice(None) if self.corrupt is None else ~self.corrupt]
-
-    def _kept_in(self, dense: Floats) -> Floats:
-        """Return all entries, with those that are kept as they were observed."""
-        positions = self._kept_positions()
-        keep = slice(None) if self.corrupt is None else ~self.corrupt
-        dense.reshape(-1)[positions] = self.observations.values[keep]  # type: ignore[union-attr]
-        return dense
 
     def update(
         self,
@@ -423,7 +395,8 @@ class Fit:
         The method and its settings, centring, the smooth field, the polish and the loss stay as they were chosen. The
         method goes on from its answer. Intervals rest on the earlier held-out errors and, with 200 new entries or more,
         on a tenth of these, which another fit leaves out. New entries replace old ones at the same place. After a
-        robust loss, old entries that were judged corrupt stay out, and new ones are taken as sound.
+        robust loss, old entries that were judged corrupt stay out, and new ones are taken as sound. Ctrl-C before the
+        new answer has begun is an interrupt: the old fit is then the best answer.
 
         Parameters
         ----------
@@ -444,36 +417,9 @@ class Fit:
         >>> later.shape, bool(abs(later[29, 1] - 60) < 1)
         ((30, 20), True)
         """
-        if self.observations is None:
-            raise ValueError(
-                "update needs the data of the fit, which a file does not hold; save the fit with data=True, or give "
-                "the data with dataclasses.replace(fit, observations=...)."
-            )
-        if "laplacian" in self.recipe.asked:
-            raise ValueError("update does not take a fit with graphs, since new indices have no place in them.")
-        taken = take_in(new, missing=missing, value=value, layout=layout)
-        sound = self.observations if self.corrupt is None else self.observations.select(~self.corrupt)
-        raw = grown(self.labels, sound, taken)
-        old = None if raw.old is None else _prepared(self.loss, raw.old)
-        data = replace(raw, old=old, new=_prepared(self.loss, raw.new))
-        clock = Clock(time_limit)
-        with Interrupts(clock) as interrupts, Display(progress) as display, blas_threads(1), interrupts.welcome():
-            run = Run(generator(rng), clock, display, callback, interrupts)
-            made = updated(self.recipe, data, self.core or core_of(self.model), self.error_bars, run)
-        same = raw.new.shape == self.shape
-        return replace(
-            self,
-            model=made.result.model,
-            status=made.result.status,
-            history=made.result.history,
-            recipe=made.recipe,
-            error_bars=made.error_bars,
-            core=None if self.core is None else made.core,
-            observations=raw.all,
-            corrupt=None,
-            labels=raw.labels,
-            restore=self.restore if same else regrown(self.restore, raw.labels, raw.new.shape),
-        )
+        how = {"missing": missing, "value": value, "layout": layout}
+        run = {"time_limit": time_limit, "rng": rng, "progress": progress, "callback": callback}
+        return replace(self, **changes_by(self, new, how, run))
 
     def save(self, path: str | PathLike[str], *, data: bool = False) -> None:
         """Write the fit to a file that `tensorfill.load` reads.
@@ -522,12 +468,6 @@ class Fit:
 
     def _bounded(self, values: Floats) -> Floats:
         return values if self.bounds is None else np.clip(values, *self.bounds)
-
-
-def _prepared(loss: Any, entries: Observations) -> Observations:
-    """Return entries with values as the loss takes them."""
-    values = prepare(loss, entries.values)[1]
-    return entries if values is entries.values else entries.with_values(values)
 
 
 def load(path: str | PathLike[str]) -> Fit:
