@@ -86,8 +86,9 @@ def test_a_fit_that_was_saved_gives_back_the_table(table, tmp_path):
         pd.testing.assert_index_equal(once.columns, table.columns)
 
 
-def test_labels_in_the_first_columns_stay_there():
-    table = sensors().reset_index()
+@pytest.mark.parametrize("rows", [range(12), [0, 1, 2, 5, 7, 8, 9, 10, 12, 13, 20, 21]], ids=["all", "some"])
+def test_labels_in_the_first_columns_stay_there(rows):
+    table = sensors().reset_index().set_axis(list(rows))
     taken = take_in(table)
     assert taken.labels.names == ("time", "column")
     pd.testing.assert_frame_equal(taken.restore(CELLS), table)
@@ -139,6 +140,18 @@ def test_what_could_be_either_is_asked_about():
 ])  # fmt: skip
 def test_bad_wide_tables_get_one_sentence(words, kind, action):
     refuses(kind, words, action)
+
+
+def test_the_ends_of_intervals_stand_beside_each_column():
+    header = pd.MultiIndex.from_product([["north"], ["no2", "o3"]], names=["site", "gas"])
+    table = pd.DataFrame([[1.0, np.nan], [3.0, 4.0]], index=list("ab"), columns=header)
+    taken = take_in(table)
+    dense = np.arange(4.0).reshape(2, 1, 2)
+    ends = taken.restore.with_ends(dense, dense - 1, dense + 1)
+    assert [gas for _, gas in ends.columns] == ["no2", "no2_low", "no2_high", "o3", "o3_low", "o3_high"]
+    assert ends.loc["b", ("north", "o3_high")] == 4.0
+    first = take_in(sensors().reset_index()).restore.with_ends(CELLS, CELLS - 1, CELLS + 1)
+    assert list(first.columns[:4]) == ["time", "s10", "s10_low", "s10_high"]
 
 
 # Files

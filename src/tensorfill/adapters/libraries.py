@@ -153,6 +153,7 @@ class Pandas(TableLibrary):
             columns=list(rest),
             in_index=False,
             distinct_rows=lead > 0 and not data.iloc[:, :lead].duplicated().any(),
+            index=index,
         )
 
     def _leading(self, data: Any) -> int:
@@ -176,7 +177,8 @@ class Pandas(TableLibrary):
         in_index: bool,
     ) -> WideParts:
         """Return the labels of a wide table from those along each mode."""
-        index, header = self._index(rows, row_names), self._index(columns, column_names)
+        index = self._index(rows, row_names) if in_index else None
+        header = self._index(columns, column_names)
         return WideParts(rows, row_names, columns, column_names, list(header), in_index, True, index, header)
 
     def _index(self, levels: Sequence[Any], names: Sequence[Hashable | None]) -> Any:
@@ -189,28 +191,29 @@ class Pandas(TableLibrary):
         """Return the wide table with these labels and cells."""
         pandas = self._pandas
         header = self._index(parts.column_levels, parts.column_names) if parts.header is None else parts.header
-        made = pandas.DataFrame(cells, index=parts.index if parts.in_index else None, columns=header)
+        made = pandas.DataFrame(cells, index=parts.index, columns=header)
         if parts.in_index or not len(parts.row_keys):
             return made
-        lead = dict(zip(parts.row_names, parts.row_keys, strict=True))
-        return pandas.concat([pandas.DataFrame(lead), made], axis=1)
+        lead = {name: key.array for name, key in zip(parts.row_names, parts.row_keys, strict=True)}
+        return pandas.concat([pandas.DataFrame(lead, index=made.index), made], axis=1)
 
     def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
         """Return wide tables side by side, each with an ending of the names of its columns, or of their last level."""
         pandas = self._pandas
         lead = 0 if parts.in_index else len(parts.row_keys)
         first = next(iter(tables.values()))
-        named = []
-        for ending, table in tables.items():
-            cells = table.iloc[:, lead:]
-            header = [(*name[:-1], f"{name[-1]}{ending}") if isinstance(name, tuple) else f"{name}{ending}"
-                      for name in cells.columns]  # fmt: skip
-            named.append(cells.set_axis(
-                pandas.MultiIndex.from_tuples(header, names=cells.columns.names)
-                if cells.columns.nlevels > 1 else pandas.Index(header, name=cells.columns.name), axis=1,
-            ))  # fmt: skip
+        named = [
+            table.iloc[:, lead:].set_axis(self._with_ending(table.columns[lead:], ending), axis=1)
+            for ending, table in tables.items()
+        ]
+        # A column and its ends stand together.
         order = np.arange(len(named) * named[0].shape[1]).reshape(len(named), -1).T.ravel()
         return pandas.concat([first.iloc[:, :lead], pandas.concat(named, axis=1).iloc[:, order]], axis=1)
+
+    def _with_ending(self, header: Any, ending: str) -> Any:
+        levels = [header.get_level_values(place) for place in range(header.nlevels)]
+        last = [f"{name}{ending}" for name in levels[-1]] if ending else levels[-1]
+        return self._index([*levels[:-1], last], header.names)
 
 
 class Polars(TableLibrary):
