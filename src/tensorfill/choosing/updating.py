@@ -40,6 +40,10 @@ FEWEST = 200
 """With fewer new entries than this, none are held out, and intervals rest on the earlier errors."""
 
 
+TIGHTER = 0.1
+"""The tolerance of an update, as a share of that of the method: a few new slices change the objective little."""
+
+
 @dataclass(frozen=True, eq=False)
 class Grown:
     """Old and new data together.
@@ -190,7 +194,7 @@ def _fitted(recipe: Recipe, entries: Observations, start: Model, run: Run) -> tu
     split = whole
     if recipe.centred:
         split = centred_beside(whole, start) if is_score(recipe.loss) else centred_split(whole)
-    method, problem = recipe.method, split.problem
+    method, problem = replace(recipe.method, tol=TIGHTER * recipe.method.tol), split.problem
     first = start if method.can_start_from(start, problem) else None
     result = fitted(method, problem, first, rng=run.rng, callback=run.watch(), clock=run.clock)
     model = result.model
