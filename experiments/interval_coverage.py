@@ -1,7 +1,7 @@
 """Coverage of 90% intervals on traffic records: overall, in the top tenth of values, and at the worst station.
 
-Run it as ``python experiments/interval_coverage.py [birmingham] [nyc] [--hours 240]``. 40% of the entries are removed at
-random. Intervals of one width, a quantile of the held-out errors, are compared with those that adapt, of the same fit.
+Run it as ``python experiments/interval_coverage.py [birmingham] [nyc] [--hours 240]``. 40% of the entries are removed
+at random. Intervals of one width, a quantile of the held-out errors, are compared with those that adapt, of one fit.
 """
 
 from __future__ import annotations

@@ -93,7 +93,6 @@ COMMAND = Command(
     replaced. MODEL must hold its data (`complete --model FILE --with-data`), or --data must name it.
     """,
     examples=(
-        "tensorfill complete march.csv --model march.npz --with-data",
         "tensorfill update march.npz april-1st.csv -o april.npz",
         "tensorfill update ratings.npz new.tns --data ratings.tns -o ratings2.npz",
     ),
