@@ -266,7 +266,7 @@ def test_complete_data_and_constant_data_are_no_trouble():
         ({"max_iter": 0}, ["max_iter", "at least 1"]),
         ({"rng": -1}, ["rng", "at least 0"]),
         ({"theta": [1.0, 2.0, 3.0]}, ["theta", "one number"]),
-        ({"start": complete(np.ones((10, 9, 8)), lam=1.0)}, ["start", "lam=fit.lam"]),
+        ({"start": complete(np.ones((10, 9, 8)), lam=1.0)}, ["start", "method=fit.method"]),
     ],
 )
 def test_bad_arguments_get_one_sentence(options, words):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorfill import Observations
+from tensorfill._support.moments import duration_of, written_label
 from tensorfill.labels import Labelled, Labels
 
 from .adapters.examples import KINDS, distinct_keys
@@ -37,7 +38,7 @@ def test_dates_are_found_by_whatever_stands_for_them():
     stands = ["2024-03-01", datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1), pd.Timestamp("2024-03-01")]
     assert labels.positions("day", stands).tolist() == [1] * 4
     assert labels.positions("day", "2024-02-28").tolist() == [0]
-    refuses(ValueError, ["'day'", "'2024-03-01T12:00'", "'2024-02-28', '2024-03-01'"],
+    refuses(ValueError, ["'day'", "'2024-03-01 12:00'", "'2024-02-28', '2024-03-01'"],
             lambda: labels.positions("day", np.array(["2024-03-01T12:00"], dtype="datetime64[m]")))  # fmt: skip
     refuses(ValueError, ["no label 'soon'"], lambda: labels.positions("day", ["2024-03-01", "soon"]))
 
@@ -97,3 +98,47 @@ def test_unknown_and_repeated_modes_get_one_sentence():
     refuses(ValueError, ["no mode 'year'"], lambda: LABELS.numbers(["year"]))
     refuses(ValueError, ["no mode 'year'"], lambda: LABELS.numbered({"year": 1}, "laplacian"))
     refuses(ValueError, ["no mode 'year'"], lambda: LABELS.holdout(("slice", "year")))
+
+
+# Times of day and durations
+
+HOURS = np.arange(0, 24, 4) * np.timedelta64(1, "h")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        HOURS,
+        HOURS.astype("timedelta64[ns]"),
+        [datetime.timedelta(hours=hour) for hour in range(0, 24, 4)],
+        [datetime.time(hour) for hour in range(0, 24, 4)],
+        [f"{hour:02d}:00:00" for hour in range(0, 24, 4)],
+    ],
+    ids=["hours", "nanoseconds", "timedelta", "time", "text"],
+)
+def test_times_of_day_and_durations_are_asked_for_as_text(keys):
+    labels = Labels(("time",), (keys,))
+    assert labels.positions("time", ["08:00", "8:00", "0 days 08:00:00", "08:00:00", "8 hours"]).tolist() == [2] * 5
+    assert labels.positions("time", list(labels.keys[0][[3, 1]])).tolist() == [3, 1]
+    for wrong in ("09:00", "soon", "08:61", ""):
+        refuses(
+            ValueError, ["'time' has no label", repr(wrong), "'00:00"], lambda wrong=wrong: labels.positions(0, [wrong])
+        )
+
+
+def test_texts_that_say_no_time_are_texts():
+    labels = Labels(("a",), (np.array(["08:00", "late"]),))
+    refuses(ValueError, ["no label '08:00:00'"], lambda: labels.positions("a", ["08:00:00"]))
+
+
+@given(st.integers(-(10**16), 10**16))
+def test_a_duration_is_read_as_it_is_written(nanoseconds):
+    length = np.timedelta64(nanoseconds, "ns")
+    assert duration_of(written_label(length)) == length
+    assert duration_of(str(pd.Timedelta(nanoseconds, "ns"))) == length
+
+
+def test_dates_are_written_without_a_time_of_zero():
+    day = datetime.datetime(2024, 3, 1, 8, 30)
+    assert [written_label(each) for each in (np.datetime64("2024-03"), day, day.date(), day.time(), ("a", day))] == [
+        "2024-03", "2024-03-01 08:30", "2024-03-01", "08:30", "a, 2024-03-01 08:30"]  # fmt: skip

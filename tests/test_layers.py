@@ -18,7 +18,7 @@ LAYERS = [
     {"choosing"},
     {"io"},
     {"knowledge", "plots", "results"},
-    {"report"},
+    {"report", "sampling", "updating"},
     {"fit"},
     {"completion"},
     {"comparison", "selection", "sklearn", "xarray"},

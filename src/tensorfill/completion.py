@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from ._support.checks import generator, whole_number
 from ._support.clock import Clock
+from ._support.interrupts import Interrupts
 from ._support.parallel import blas_threads
 from ._support.progress import Display
 from ._support.timing import Timing
@@ -26,15 +28,17 @@ from .choosing.doubts import (
     warn_of_nothing_missing,
 )
 from .choosing.job import Job, taken_in
-from .choosing.pipeline import Pipeline, needs_choice
+from .choosing.pipeline import Pipeline
 from .choosing.recipe import Recipe
 from .choosing.splits import Choice
-from .choosing.task import Run
+from .choosing.task import Run, needs_choice
+from .choosing.updating import core_of
 from .fit import Fit
 from .io.formats import read
 from .labels import Labels
-from .losses import Loss, Robust
-from .methods.base import Callback, Method
+from .losses import Loss, Robust, Square
+from .methods.base import Callback, Method, Status
+from .methods.problem import Problem
 from .methods.search import Path
 from .models import Model
 
@@ -44,6 +48,7 @@ def complete(
     *,
     missing: str | None = None,
     value: str | None = None,
+    layout: str | None = None,
     method: str | Method | Sequence[str | Method] = "auto",
     loss: str | Loss | Robust = "square",
     same: Sequence[int | str] | None = None,
@@ -68,15 +73,18 @@ def complete(
     data
         An array in which NaN is missing, a masked array or `Observations`; a `DataArray` or `Dataset` of xarray, whose
         variables become a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry, a
-        column for the values and the others for the labels of the modes; a sparse array of scipy or of the package
-        sparse; or the path of a file that `tensorfill.io.read` reads. Labels come back on the answer, and a mode can be
-        given by name or number everywhere.
+        column for the values and the others for the labels of the modes; a wide table, with a value in each cell, whose
+        rows and columns have labels, of several levels if need be; a sparse array of scipy or of the package sparse;
+        or the path of a file that `tensorfill.io.read` reads. Labels come back on the answer, and a mode can be given
+        by name or number everywhere.
     missing
         ``"nan"``, the default: NaN is missing; ``"zero"``: zeros are missing too; ``"absent"``: entries that a sparse
         array does not store are missing, and stored zeros were observed. Sparse arrays that read as 0 where nothing is
         stored need it.
     value
-        The column of a table that has the values; by default the last.
+        The column of a long table that has the values; by default the last.
+    layout
+        ``"long"`` or ``"wide"``, for a table that could be either.
     method
         ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
         noise, it tries NORT too, and held-out entries choose. Otherwise the name of a method: ``"nort"``, ``"grow"``,
@@ -115,7 +123,8 @@ def complete(
     dtype
         ``float64``, or ``float32`` at half the memory.
     start
-        An earlier fit of the same tensor to start from, if nothing is left to choose.
+        An earlier fit of the same tensor to start from, if every setting of the method is given. A fit of another
+        method, whose answer this one cannot take, is no help and no harm. For more data see `Fit.update`.
     time_limit
         Stop after this many seconds with the best answer so far.
     rng
@@ -155,6 +164,7 @@ def complete(
         data,
         missing=None if read else missing,
         value=None if read else value,
+        layout=None if read else layout,
         dtype=dtype,
         loss=loss,
         same=same,
@@ -163,26 +173,29 @@ def complete(
         centre=centre,
         refine=refine,
         choose=choose,
-        start=start.model if isinstance(start, Fit) else start,
+        start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
         rng=random,
     )
     labels = job.labelled.labels
     methods = candidates(method, settings, job)
     choosing = needs_choice(methods, job.task, choose)
-    if choosing and start is not None:
-        raise ValueError("start needs every setting to be given, as in lam=fit.lam; a search begins at zero.")
+    if start is not None and (len(methods) > 1 or methods[0].open_settings):
+        raise ValueError("start needs every setting to be given, as in method=fit.method; a search begins at zero.")
+    if isinstance(start, Fit):
+        job = _without_a_start_of_another_kind(job, methods[0], start)
     warn_of_nothing_missing(job.observations, job.task.loss)
-    with Display(progress, clock) as display, blas_threads(1):
-        pipeline = Pipeline(job.task, Run(random, clock, display, callback))
+    with Interrupts(clock) as interrupts, Display(progress, clock) as display, blas_threads(1):
+        pipeline = Pipeline(job.task, Run(random, clock, display, callback, interrupts))
         if choosing:
             outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
         else:
             outcome = pipeline.as_given(methods[0])
         baselines = _simple_answers(pipeline, outcome, labels, display)
-    warn_of_empty_slices(outcome, job.task, labels)
-    warn_of_a_fit_near_zero(outcome, job.task)
-    warn_of_a_simple_answer(outcome, baselines, labels)
-    return _fit(outcome, job, asked, seed, limits, baselines, display.timing())
+        warn_of_empty_slices(outcome, job.task, labels)
+        warn_of_a_fit_near_zero(outcome, job.task)
+        warn_of_a_simple_answer(outcome, baselines, labels)
+        fit = _fit(outcome, job, asked, seed, limits, baselines, display.timing())
+    return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
 
 
 def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[Any, bool]:
@@ -202,6 +215,18 @@ def _simple_answers(pipeline: Pipeline, outcome: Outcome, labels: Labels, displa
         return baselines_of(pipeline.splits, outcome.held_out, labels)
     except KeyboardInterrupt:
         return ()
+
+
+def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Job:
+    """Return the job without its start, if that is an answer of another kind than the method has."""
+    shape = job.task.observations.shape
+    if start.shape != shape:
+        raise ValueError(
+            f"start must have the shape of the data, {shape}, but it has {start.shape}; see Fit.update for more."
+        )
+    near, problem = job.task.start, Problem(job.task.observations, Square())
+    usable = near is not None and method.can_start_from(near, problem)
+    return job if usable else replace(job, task=replace(job.task, start=None))
 
 
 def _fit(
@@ -236,7 +261,7 @@ def _fit(
         timing=timing,
         bounds=bounds,
         observations=job.observations,
-        held_out=outcome.held_out,
+        core=outcome.core,
         corrupt=outcome.corrupt,
         labels=job.labelled.labels,
         restore=job.labelled.restore,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, overload
 
@@ -16,15 +16,17 @@ from ._support.timing import Timing
 from ._support.types import Booleans, Floats, Integers
 from ._support.words import sizes
 from .adapters.registry import answered_table, is_table
+from .adapters.restoring import Restorer
 from .choosing.baselines import Baseline
 from .choosing.error_bars import ErrorBars
 from .choosing.held_out import HeldOut
+from .choosing.intervals import interval_at
 from .choosing.outliers import outliers, predicted_at
 from .choosing.recipe import Recipe
 from .io.fits import read_fit, save_fit
 from .labels import Labels
-from .losses import Logistic, expected, is_score
-from .methods.base import History, Status
+from .losses import Logistic, expected
+from .methods.base import Callback, History, Status
 from .methods.search import Path
 from .models import Model
 from .models.base import DENSE_LIMIT
@@ -33,6 +35,8 @@ from .results.factors import Factors, factors_of
 from .results.selecting import entries_at
 from .results.summary import Summary
 from .results.words import doubts_of, facts_of, text_of
+from .sampling import drawn_sets, with_observed
+from .updating import changes_by
 
 _NO_LABELS = Labels((), ())
 """The default labels, replaced by plain ones when the order of the tensor is known."""
@@ -67,10 +71,10 @@ class Fit(Summary):
         What the time of the run went into; ``timing.total`` has the seconds.
     bounds
         Predictions are clipped to these, which may be infinite.
+    core
+        The answer of the method without a smooth field, to go on from; None if it is the model itself.
     observations
-        The data as it was given; a fit that was read from a file has none.
-    held_out
-        The held-out entries beside the predictions of a fit without them; a fit that was read from a file has none.
+        The data as it was given; a fit that was read from a file has none, unless it was saved with the data.
     corrupt
         Which observed entries were judged corrupt, for a robust loss; otherwise None.
     labels
@@ -88,8 +92,8 @@ class Fit(Summary):
     baselines: tuple[Baseline, ...] = field(default=(), repr=False)
     timing: Timing | None = field(default=None, repr=False)
     bounds: tuple[float, float] | None = None
+    core: Model | None = field(default=None, repr=False)
     observations: Observations | None = field(default=None, repr=False)
-    held_out: HeldOut | None = field(default=None, repr=False)
     corrupt: Booleans | None = field(default=None, repr=False)
     labels: Labels = field(default=_NO_LABELS, repr=False)
     restore: Callable[[Floats], Any] | None = field(default=None, repr=False)
@@ -97,6 +101,11 @@ class Fit(Summary):
     def __post_init__(self) -> None:
         if self.labels is _NO_LABELS:
             object.__setattr__(self, "labels", Labels.plain(len(self.shape)))
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """The held-out entries beside the predictions of a fit without them; None if nothing was held out."""
+        return None if self.error_bars is None else self.error_bars.held_out
 
     def norm(self) -> float:
         """Return the Frobenius norm of the model, of scores if it predicts these; nothing dense is built."""
@@ -124,11 +133,14 @@ class Fit(Summary):
             Integers of shape (n, ndim), counted from 0; or a table of pandas or polars with a column of labels for
             each mode, which has the name of the mode.
         interval
-            Also return the ends of prediction intervals with this coverage. They are split-conformal: their half
-            width is that quantile of the held-out residuals. The coverage holds on average over entries that go
-            missing as the held-out ones did, whatever the noise. It does not hold for each single entry. Slices
-            without any observed entry have wider intervals, which rest on slices that were held out, and are infinite
-            if too few could be. A loss that is fitted by scores, such as the logistic loss, has no intervals.
+            Also return the ends of prediction intervals with this coverage. They are split-conformal: a quantile of
+            the held-out errors, scaled by how large errors are at such an entry, as far as held-out entries show that
+            it depends on the size of the prediction, on the index of a mode or on the distance from observed entries.
+            The coverage holds on average over entries that go missing as the held-out ones did, whatever the noise. It
+            does not hold for each single entry. Slices without any observed entry have wider intervals, which rest on
+            slices that were held out, and are infinite if too few could be. Ends lie within `bounds`, and those of
+            counts are not negative. With ``loss="poisson"`` they are whole numbers. With ``loss="logistic"`` both are
+            the same value if the other can be ruled out, and the two values if not.
 
         Returns
         -------
@@ -141,9 +153,13 @@ class Fit(Summary):
         values = self.expected(self.model.predict(coords))
         if interval is None:
             return values
+        return self._with_interval(coordinates(coords, self.shape), values, interval)
+
+    def _with_interval(self, coords: Integers, values: Floats, interval: float) -> tuple[Floats, Floats, Floats]:
+        """Return predictions with the ends of their intervals."""
         share = real_number(interval, "interval", above=0, below=1)
-        half = self._bars().half_widths(coordinates(coords, self.shape), share)
-        return values, self.bounded(values - half), self.bounded(values + half)
+        low, high = interval_at(self._bars(), self.loss, coords, values, share)
+        return values, self.bounded(low), self.bounded(high)
 
     def predict_proba(self, coords: Any) -> Any:
         """Return the probability of the upper value (1 or True) at `coords`, for a fit with ``loss="logistic"``.
@@ -195,15 +211,13 @@ class Fit(Summary):
         return self.bounded(expected(self.loss, scores))
 
     def half_width(self, share: float) -> float:
-        """Return half the width of prediction intervals with this coverage, for entries outside of empty slices."""
+        """Return half the width of prediction intervals with this coverage if all entries had the same width.
+
+        Those of `predict` differ from entry to entry, and are wider in empty slices.
+        """
         return self._bars().half_width(real_number(share, "share", above=0, below=1))
 
     def _bars(self) -> ErrorBars:
-        if is_score(self.loss):
-            raise ValueError(
-                f"interval must be left out for loss {self.loss!r}, which is fitted by scores; predict(coords) returns "
-                "the expected values without one."
-            )
         if self.error_bars is None:
             raise ValueError("Intervals rest on held-out entries, and this fit had none; fit with choose=Choice().")
         return self.error_bars
@@ -298,28 +312,124 @@ class Fit(Summary):
         """
         return self._restored(self.expected(self.model.to_dense(max_bytes=max_bytes)))
 
-    def filled(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
+    def filled(self, *, interval: float | None = None, max_bytes: float = DENSE_LIMIT) -> Any:
         """Return the data with only the missing entries filled in, as the kind of object that it was.
 
         With a robust loss, such as ``loss="l1"``, the entries of `outliers` are replaced too. All others are kept as
         they are. What is filled in is what `predict` returns.
+
+        Parameters
+        ----------
+        interval
+            Also return the ends of prediction intervals with this coverage, as in `predict`; at entries that are kept,
+            both are the entry itself. Data of xarray becomes a Dataset with ``x``, ``x_low`` and ``x_high``, a table
+            has such columns, and an array becomes three arrays.
+        max_bytes
+            More than this is refused.
         """
-        return self._restored(self._filled(max_bytes))
+        dense = self.expected(self.model.to_dense(max_bytes=max_bytes))
+        if interval is None:
+            return self._restored(with_observed(self, dense))
+        coords = np.stack(np.unravel_index(np.arange(dense.size), self.shape), axis=1)
+        parts = self._with_interval(coords, dense.ravel(), interval)
+        filled, low, high = (with_observed(self, part.reshape(self.shape)) for part in parts)
+        if isinstance(self.restore, Restorer):
+            return self.restore.with_ends(filled, low, high)
+        return self._restored(filled), self._restored(low), self._restored(high)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the data with its missing entries filled in; the values of the model if the data is not there."""
         if copy is False:
             raise ValueError("A fit makes a new array; leave copy=False out.")
-        return np.asarray(self[...] if self.observations is None else self._filled(DENSE_LIMIT), dtype=dtype)
+        dense = self[...]
+        return np.asarray(dense if self.observations is None else with_observed(self, dense), dtype=dtype)
 
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of the modes, which ``xarray.DataArray(fit)`` takes over."""
         return self.labels.names
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit, without the data, to a file that `tensorfill.load` reads."""
-        save_fit(self, path)
+    def sample(self, n: int, *, rng: int | np.random.Generator | None = None, max_bytes: float = DENSE_LIMIT) -> Any:
+        """Return `n` completed data sets for multiple imputation, each as the kind of object that the data was.
+
+        Observed entries are the same in all. A missing entry is its prediction plus an error that is drawn from the
+        errors at held-out entries, scaled as for intervals; with ``loss="logistic"`` it is one of the two values. Draws
+        of different entries are independent. Fit a model to each data set, and pool the answers by Rubin's rules.
+
+        Parameters
+        ----------
+        n
+            The number of data sets.
+        rng
+            Decides the draws.
+        max_bytes
+            A data set of more than this is refused.
+
+        Examples
+        --------
+        >>> import numpy as np, tensorfill
+        >>> table = np.outer(np.arange(1.0, 21.0), np.arange(1.0, 11.0))
+        >>> table[3, 4] = np.nan
+        >>> sets = tensorfill.complete(table, rng=0).sample(5, rng=0)
+        >>> len(sets), [round(float(each[3, 4])) for each in sets]
+        (5, [20, 20, 20, 20, 20])
+        """
+        return [self._restored(each) for each in drawn_sets(self, n, rng, max_bytes)]
+
+    def update(
+        self,
+        new: Any,
+        *,
+        missing: str | None = None,
+        value: str | None = None,
+        layout: str | None = None,
+        time_limit: float | None = None,
+        rng: int | np.random.Generator | None = None,
+        progress: bool = False,
+        callback: Callback | None = None,
+    ) -> Fit:
+        """Return a fit of the old data and new data together, at a fraction of the cost of a new search.
+
+        The method and its settings, centring, the smooth field, the polish and the loss stay as they were chosen. The
+        method goes on from its answer. Intervals rest on the earlier held-out errors and, with 200 new entries or more,
+        on a tenth of these, which another fit leaves out. New entries replace old ones at the same place. After a
+        robust loss, old entries that were judged corrupt stay out, and new ones are taken as sound. Ctrl-C before the
+        new answer has begun is an interrupt: the old fit is then the best answer.
+
+        Parameters
+        ----------
+        new
+            New entries, as any kind of data that `tensorfill.complete` takes. A label that is not known yet, such as a
+            new day, user or station, is a new index of its mode. Data without labels counts indices from 0.
+        missing, value, layout, time_limit, rng, progress, callback
+            As in `tensorfill.complete`.
+
+        Examples
+        --------
+        >>> import numpy as np, tensorfill
+        >>> whole = np.outer(np.arange(1.0, 31.0), np.arange(1.0, 21.0))
+        >>> fit = tensorfill.complete(whole[:25], rng=0)
+        >>> new = np.full_like(whole, np.nan)
+        >>> new[25:, ::3] = whole[25:, ::3]
+        >>> later = fit.update(new)
+        >>> later.shape, bool(abs(later[29, 1] - 60) < 1)
+        ((30, 20), True)
+        """
+        how = {"missing": missing, "value": value, "layout": layout}
+        run = {"time_limit": time_limit, "rng": rng, "progress": progress, "callback": callback}
+        return replace(self, **changes_by(self, new, how, run))
+
+    def save(self, path: str | PathLike[str], *, data: bool = False) -> None:
+        """Write the fit to a file that `tensorfill.load` reads.
+
+        Parameters
+        ----------
+        path
+            The file.
+        data
+            Whether to write the observed entries too, which `update` and `filled` need.
+        """
+        save_fit(self, path, data=data)
 
     def report(self, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
         """Write an HTML page about the fit: the data, what was chosen, how good it is, and how to repeat it.
@@ -352,14 +462,6 @@ class Fit(Summary):
 
     def _repr_html_(self) -> str:
         return card(f"Fit of a {sizes(self.shape, times='×')} tensor", facts_of(self), doubts=doubts_of(self))
-
-    def _filled(self, max_bytes: float) -> Floats:
-        if self.observations is None:
-            raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
-        filled = self.expected(self.model.to_dense(max_bytes=max_bytes))
-        keep = slice(None) if self.corrupt is None else ~self.corrupt
-        filled.reshape(-1)[self.observations.positions[keep]] = self.observations.values[keep]
-        return filled
 
     def _restored(self, dense: Floats) -> Any:
         return dense if self.restore is None else self.restore(dense)

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._support.moments import duration_of, moments, written_label
 from ._support.types import Floats, Integers
 from .observations import Observations
 
@@ -123,7 +124,8 @@ class Labels:
         mode
             Its name or number.
         wanted
-            Labels in one row, in any order and any number of times. Dates may be texts such as ``"2024-03-01"``.
+            Labels in one row, in any order and any number of times. Dates may be texts such as ``"2024-03-01"``, and
+            times of day and durations such as ``"08:00"`` or ``"0 days 08:00:00"``.
         """
         number = self.mode(mode)
         given = _row(wanted)
@@ -139,9 +141,53 @@ class Labels:
             )
         return found
 
+    def merged(self, mode: int, wanted: ArrayLike) -> Merged:
+        """Return the labels of a mode together with others, of which some may be new.
+
+        Numbers and dates that are in order stay so. Other new labels come after the known ones.
+
+        >>> merged = Labels(("year",), (np.array([2020, 2022]),)).merged(0, [2021, 2022])
+        >>> merged.keys.tolist(), merged.old.tolist(), merged.new.tolist()
+        ([2020, 2021, 2022], [0, 2], [1, 2])
+        """
+        keys, given = self.keys[mode], _tidy(_row(wanted))
+        if keys is None:
+            raise ValueError(f"{self.names[mode]!r} has no labels, so there is nothing to merge.")
+        kind = keys.dtype.kind
+        if kind in "mM" and given.dtype.kind != kind:
+            given = moments(given, kind)
+        known = self._finders[mode](given) != UNKNOWN
+        fresh = given[~known]
+        if len(fresh) == 0:
+            merged = keys
+        elif kind in "biufmM" and fresh.dtype.kind in "biufmM":
+            merged = np.concatenate([keys, np.unique(fresh)])
+            merged = np.sort(merged) if np.all(keys[1:] > keys[:-1]) else merged
+        else:
+            merged = _row([*keys.tolist(), *dict.fromkeys(fresh.tolist())])
+        whole = Labels((self.names[mode],), (merged,))
+        return Merged(merged, whole.positions(0, keys), whole.positions(0, given))
+
     @cached_property
     def _finders(self) -> list[_Finder]:
         return [_Finder(np.zeros(0) if own is None else own) for own in self.keys]
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Known and new labels of a mode.
+
+    Parameters
+    ----------
+    keys
+        All labels.
+    old, new
+        The index of each known label, and of each that was given.
+    """
+
+    keys: NDArray[Any]
+    old: Integers
+    new: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +229,8 @@ def shown(label: Any) -> str:
     >>> shown(np.str_("Vail")), shown(np.datetime64("2024-03-01"))
     ("'Vail'", "'2024-03-01'")
     """
-    if isinstance(label, np.datetime64 | np.timedelta64 | datetime.date):
-        return repr(str(label))
+    if isinstance(label, np.datetime64 | np.timedelta64 | datetime.date | datetime.time | datetime.timedelta):
+        return repr(written_label(label))
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
@@ -230,6 +276,10 @@ def _tidy(keys: NDArray[Any]) -> NDArray[Any]:
     kinds = {type(key) for key in keys.tolist()}
     if kinds == {datetime.date}:
         return keys.astype("datetime64[D]")
+    if kinds == {datetime.timedelta}:
+        return keys.astype("timedelta64[us]")
+    if kinds == {datetime.datetime} and all(key.tzinfo is None for key in keys.tolist()):
+        return keys.astype("datetime64[us]")
     if len(kinds) == 1 and issubclass(next(iter(kinds)), int | float | np.number | np.datetime64 | np.timedelta64):
         tidied = np.asarray(keys.tolist())
         return tidied if tidied.dtype.kind in "biufmM" else keys
@@ -285,6 +335,13 @@ def _counted(given: NDArray[Any], name: str) -> Integers:
     return numbers.astype(np.int64)
 
 
+def _moment_of_day(key: Any) -> np.timedelta64 | None:
+    """Return the time since midnight that a time of day, or a text, says; None if it says none."""
+    text = key.isoformat() if isinstance(key, datetime.time) else key
+    length = duration_of(text) if isinstance(text, str) else np.timedelta64("NaT")
+    return None if np.isnat(length) else length
+
+
 class _Finder:
     """Finds the places of labels among keys: by their order for numbers and dates, else by a dict."""
 
@@ -295,15 +352,33 @@ class _Finder:
         """Return the place of each label, `UNKNOWN` where it is not there."""
         kind = self.keys.dtype.kind
         if kind in "mM":
-            return self._by_order(given if given.dtype.kind == kind else _moments(given, kind))
+            return self._by_order(given if given.dtype.kind == kind else moments(given, kind))
         if kind in "biuf" and given.dtype.kind in "biuf":
             return self._by_order(given)
         try:
-            places = (self._places.get(label, UNKNOWN) for label in given.tolist())
+            places = (self._place(label) for label in given.tolist())
             return np.fromiter(places, dtype=np.int64, count=len(given))
         except TypeError:
             # What has no hash is not among the keys.
             return np.full(len(given), UNKNOWN)
+
+    def _place(self, label: Any) -> int:
+        """Return the place of a label; among times of day and durations, also of a text that says the same."""
+        place = self._places.get(label, UNKNOWN)
+        if place == UNKNOWN and isinstance(label, str):
+            place = self._by_length.get(duration_of(label), UNKNOWN)
+        return place
+
+    @cached_property
+    def _by_length(self) -> dict[np.timedelta64, int]:
+        """The places by the length of time since midnight, if all keys are times of day or texts that say one."""
+        lengths: dict[np.timedelta64, int] = {}
+        for place, key in enumerate(self.keys.tolist()):
+            length = _moment_of_day(key)
+            if length is None or length in lengths:
+                return {}
+            lengths[length] = place
+        return lengths
 
     def _by_order(self, given: NDArray[Any]) -> NDArray[np.int64]:
         order, ordered = self._order
@@ -320,17 +395,3 @@ class _Finder:
     @cached_property
     def _places(self) -> dict[Any, int]:
         return {key: place for place, key in enumerate(self.keys.tolist())}
-
-
-def _moments(given: NDArray[Any], kind: str) -> NDArray[Any]:
-    """Return dates, or lengths of time, from whatever stands for them; NaT, which is no key, where nothing does."""
-    make: Any = np.datetime64 if kind == "M" else np.timedelta64
-    read = []
-    for label in given.tolist():
-        try:
-            # A pandas Timestamp knows its own nanoseconds and time zone.
-            own = getattr(label, "to_datetime64" if kind == "M" else "to_timedelta64", None)
-            read.append(make(label) if own is None else own())
-        except (TypeError, ValueError):
-            read.append(make("NaT"))
-    return np.asarray(read, dtype=None if read else f"{kind}8[D]")

@@ -162,12 +162,6 @@ def test_the_last_polish_and_smoothing_obey_the_clock(monkeypatch, stage):
     assert rmse(outcome.result.model.to_dense(), truth) < 0.5 * truth.std()
 
 
-def test_ctrl_c_before_there_is_any_answer_is_an_interrupt(monkeypatch):
-    interrupting(monkeypatch, "make_splits")
-    with pytest.raises(KeyboardInterrupt):
-        complete(DATA.observations, rng=0)
-
-
 @pytest.mark.parametrize("options", [{}, {"lam": 0.3}], ids=["chosen", "given"])
 def test_a_robust_loss_obeys_the_clock_the_callback_and_the_keyboard_from_its_first_fit(options):
     limited = complete(DATA.observations, loss="l1", time_limit=1e-6, rng=0, **options)

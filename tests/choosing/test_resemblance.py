@@ -7,7 +7,7 @@ import pytest
 
 from tensorfill import Observations
 from tensorfill.choosing.error_bars import ErrorBars
-from tensorfill.choosing.resemblance import _distances, _logistic_scores, sample_of_missing, weights_of
+from tensorfill.choosing.resemblance import _logistic_scores, distances, sample_of_missing, weights_of
 from tensorfill.models import Dense
 
 
@@ -17,7 +17,7 @@ def test_distances_against_a_loop():
     data = Observations.from_dense(np.ones(seen.shape), seen)
     coords = np.argwhere(np.ones(seen.shape, dtype=bool))
     for mode in range(3):
-        found = _distances(coords, data, mode).reshape(seen.shape)
+        found = distances(coords, data, mode).reshape(seen.shape)
         for place in coords[::7]:
             key = [*place]
             key[mode] = slice(None)

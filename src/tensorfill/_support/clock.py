@@ -19,6 +19,8 @@ class Clock:
     ----------
     limit
         Seconds from now until the end; None for a run without a limit.
+    within
+        A clock that ends this one too.
 
     Examples
     --------
@@ -26,8 +28,9 @@ class Clock:
     (False, True)
     """
 
-    def __init__(self, limit: float | None = None) -> None:
+    def __init__(self, limit: float | None = None, *, within: Clock | None = None) -> None:
         self._began = time.monotonic()
+        self._within = within
         self.limit = None if limit is None else real_number(limit, "time_limit", above=0)
 
     @property
@@ -38,7 +41,8 @@ class Clock:
     @property
     def remaining(self) -> float:
         """Seconds until the end; infinite without a limit."""
-        return math.inf if self.limit is None else max(self.limit - self.elapsed, 0.0)
+        own = math.inf if self.limit is None else max(self.limit - self.elapsed, 0.0)
+        return own if self._within is None else min(own, self._within.remaining)
 
     @property
     def expired(self) -> bool:
@@ -52,4 +56,9 @@ class Clock:
 
     def part(self, share: float) -> Clock:
         """Return a clock that starts now and ends after this share of the remaining time."""
-        return Clock() if self.limit is None else Clock(max(share * self.remaining, 1e-9))
+        limit = None if self.limit is None else max(share * self.remaining, 1e-9)
+        return Clock(limit, within=self)
+
+    def end(self) -> None:
+        """Reach the time limit now."""
+        self.limit = 0.0

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from .._support.optional import need
 from .._support.types import Booleans, Floats, Integers
 from .kinds import is_a
-from .table_library import TableLibrary
+from .table_library import TableLibrary, WideParts
+
+NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
+"""What pandas calls columns of objects that are all numbers."""
 
 
 class Pandas(TableLibrary):
@@ -57,6 +60,8 @@ class Pandas(TableLibrary):
         """Return a column of numbers, with NaN for null, or None if the column holds something else."""
         types = self._pandas.api.types
         values = table[column]
+        if values.dtype == object and types.infer_dtype(values, skipna=True) in NUMBERS:
+            values = values.astype("float64")
         if not types.is_numeric_dtype(values.dtype) or types.is_complex_dtype(values.dtype):
             return None
         floats: Floats = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -120,6 +125,95 @@ class Pandas(TableLibrary):
         if "ordered" in words:
             return pandas.CategoricalIndex(index, categories=index, ordered=words["ordered"])
         return index
+
+    def wide(self, data: Any) -> WideParts | None:
+        """Return the labels of the rows and columns of a table that is taken as wide; None if it cannot be.
+
+        The rows have the labels of the index, unless it only numbers them; then those of the first columns, as far as
+        these hold no numbers, or of a first column of whole numbers that are all different and rise.
+        """
+        if not is_a(data, "pandas", "DataFrame") or not data.columns.is_unique:
+            return None
+        index, header = data.index, data.columns
+        names = list(index.names)
+        numbered = names == [None] and self._pandas.api.types.is_integer_dtype(index.dtype)
+        levels = [header.get_level_values(place) for place in range(header.nlevels)]
+        if not numbered or header.nlevels > 1:
+            keys = [index.get_level_values(place) for place in range(index.nlevels)]
+            return WideParts(
+                keys, names, levels, list(header.names), list(header), True, bool(index.is_unique), index, header
+            )  # fmt: skip
+        lead = self._leading(data)
+        rest = header[lead:]
+        return WideParts(
+            row_keys=[self._pandas.Index(data.iloc[:, place]) for place in range(lead)],
+            row_names=list(header[:lead]),
+            column_levels=[rest],
+            column_names=[header.name],
+            columns=list(rest),
+            in_index=False,
+            distinct_rows=lead > 0 and not data.iloc[:, :lead].duplicated().any(),
+            index=index,
+        )
+
+    def _leading(self, data: Any) -> int:
+        """Return how many of the first columns hold labels of the rows."""
+        types = self._pandas.api.types
+        lead = 0
+        while lead < data.shape[1] and not types.is_numeric_dtype(data.dtypes.iloc[lead]):
+            lead += 1
+        if lead == 0 and data.shape[1] and types.is_integer_dtype(data.dtypes.iloc[0]):
+            first = data.iloc[:, 0]
+            lead = int(first.is_unique and first.is_monotonic_increasing)
+        return lead
+
+    def wide_parts(
+        self,
+        rows: Sequence[Any],
+        row_names: Sequence[Hashable | None],
+        columns: Sequence[Any],
+        column_names: Sequence[Hashable | None],
+        *,
+        in_index: bool,
+    ) -> WideParts:
+        """Return the labels of a wide table from those along each mode."""
+        index = self._index(rows, row_names) if in_index else None
+        header = self._index(columns, column_names)
+        return WideParts(rows, row_names, columns, column_names, list(header), in_index, True, index, header)
+
+    def _index(self, levels: Sequence[Any], names: Sequence[Hashable | None]) -> Any:
+        pandas = self._pandas
+        if len(levels) > 1:
+            return pandas.MultiIndex.from_arrays(list(levels), names=list(names))
+        return pandas.Index(levels[0], name=names[0]) if levels else None
+
+    def widened(self, parts: WideParts, cells: Floats) -> Any:
+        """Return the wide table with these labels and cells."""
+        pandas = self._pandas
+        header = self._index(parts.column_levels, parts.column_names) if parts.header is None else parts.header
+        made = pandas.DataFrame(cells, index=parts.index, columns=header)
+        if parts.in_index or not len(parts.row_keys):
+            return made
+        lead = {name: key.array for name, key in zip(parts.row_names, parts.row_keys, strict=True)}
+        return pandas.concat([pandas.DataFrame(lead, index=made.index), made], axis=1)
+
+    def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
+        """Return wide tables side by side, each with an ending of the names of its columns, or of their last level."""
+        pandas = self._pandas
+        lead = 0 if parts.in_index else len(parts.row_keys)
+        first = next(iter(tables.values()))
+        named = [
+            table.iloc[:, lead:].set_axis(self._with_ending(table.columns[lead:], ending), axis=1)
+            for ending, table in tables.items()
+        ]
+        # A column and its ends stand together.
+        order = np.arange(len(named) * named[0].shape[1]).reshape(len(named), -1).T.ravel()
+        return pandas.concat([first.iloc[:, :lead], pandas.concat(named, axis=1).iloc[:, order]], axis=1)
+
+    def _with_ending(self, header: Any, ending: str) -> Any:
+        levels = [header.get_level_values(place) for place in range(header.nlevels)]
+        last = [f"{name}{ending}" for name in levels[-1]] if ending else levels[-1]
+        return self._index([*levels[:-1], last], header.names)
 
 
 class Polars(TableLibrary):
@@ -196,6 +290,51 @@ class Polars(TableLibrary):
         if words["zone"]:
             made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(words["zone"])
         return made
+
+    def wide(self, data: Any) -> WideParts | None:
+        """Return the labels of the rows and columns of a table that is taken as wide; None if it cannot be.
+
+        The rows have the labels of the first columns, as far as these hold no numbers, or of a first column of whole
+        numbers that are all different and rise.
+        """
+        names, lead = data.columns, 0
+        while lead < len(names) and not (data.dtypes[lead].is_numeric() or data.dtypes[lead] == self._polars.Boolean):
+            lead += 1
+        if lead == 0 and names and data.dtypes[0].is_integer():
+            first = data[names[0]]
+            lead = int(first.null_count() == 0 and first.is_unique().all() and first.is_sorted())
+        rows = [data[name] for name in names[:lead]]
+        distinct = lead > 0 and not data[names[:lead]].is_duplicated().any()
+        return self._parts(rows, names[:lead], names[lead:], distinct=distinct)
+
+    def _parts(self, rows: Sequence[Any], row_names: Sequence[Any], columns: Any, *, distinct: bool) -> WideParts:
+        header = self._polars.Series(columns)
+        return WideParts(rows, list(row_names), [header], [None], header.to_list(), False, distinct)
+
+    def wide_parts(
+        self,
+        rows: Sequence[Any],
+        row_names: Sequence[Hashable | None],
+        columns: Sequence[Any],
+        column_names: Sequence[Hashable | None],
+        *,
+        in_index: bool,
+    ) -> WideParts:
+        """Return the labels of a wide table from those along each mode."""
+        return self._parts(rows, row_names, columns[0], distinct=True)
+
+    def widened(self, parts: WideParts, cells: Floats) -> Any:
+        """Return the wide table with these labels and cells."""
+        lead = {str(name): key for name, key in zip(parts.row_names, parts.row_keys, strict=True)}
+        return self._polars.DataFrame(lead | {str(name): cells[:, place] for place, name in enumerate(parts.columns)})
+
+    def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
+        """Return wide tables side by side, each with an ending of the names of its columns."""
+        first = next(iter(tables.values()))
+        columns = {name: first[name] for name in map(str, parts.row_names)}
+        for name in map(str, parts.columns):
+            columns |= {f"{name}{ending}": table[name] for ending, table in tables.items()}
+        return self._polars.DataFrame(columns)
 
 
 LIBRARIES: dict[str, TableLibrary] = {"pandas": Pandas(), "polars": Polars()}

@@ -15,6 +15,7 @@ from . import arrays, libraries, sparse_arrays, xarrays
 from .kinds import MISSING
 from .restoring import Restorer
 from .tables import ToTable, answered, take_in_table
+from .wide_tables import LAYOUTS, ToWideTable, is_wide, take_in_wide
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,14 @@ class Adapter:
     accepts
         Returns whether an object is of this kind.
     take_in
-        Returns the observations and labels of the object, given `missing` and `value` as in the function `take_in`.
+        Returns the observations and labels of the object, given `missing` and `value` as in the function `take_in`, and
+        for data with columns also `layout`.
     has_columns
         Whether the data has columns that `value` can name.
     """
 
     accepts: Callable[[Any], bool]
-    take_in: Callable[[Any, str | None, str | None], Labelled]
+    take_in: Callable[..., Labelled]
     has_columns: bool = False
 
 
@@ -40,14 +42,20 @@ def _array_within(data: Any, missing: str | None) -> Labelled:
     return take_in(data, missing=missing)
 
 
-def _table(data: Any, missing: str | None, value: str | None) -> Labelled:
+def _table(data: Any, missing: str | None, value: str | None, layout: str | None) -> Labelled:
     library = libraries.library_of(data)
     if library is None:
         raise TypeError(f"a table must be a DataFrame of pandas or polars, but a {type(data).__name__} was given.")
+    if layout is not None:
+        choice(layout, "layout, unless None,", LAYOUTS)
+    if value is not None and layout == "wide":
+        raise ValueError(f"value must be left out for a wide table, all of whose columns hold values, not {value!r}.")
+    if layout == "wide" or (layout is None and value is None and is_wide(data, library)):
+        return take_in_wide(data, missing, library)
     return take_in_table(data, missing, value, library)
 
 
-def _unread_table(data: Any, missing: str | None, value: str | None) -> Labelled:
+def _unread_table(data: Any, missing: str | None, value: str | None, layout: str | None) -> Labelled:
     raise TypeError(
         f"a table must be a DataFrame of pandas or polars, but a {type(data).__name__} was given; "
         f"give {libraries.unread_table(data)}."
@@ -67,24 +75,29 @@ ADAPTERS: list[Adapter] = [
 ]
 """The adapters; the first that accepts the data reads it."""
 
-RESTORERS: dict[str, type[Restorer]] = {each.kind: each for each in (xarrays.ToDataArray, xarrays.ToDataset, ToTable)}
+RESTORERS: dict[str, type[Restorer]] = {
+    each.kind: each for each in (xarrays.ToDataArray, xarrays.ToDataset, ToTable, ToWideTable)
+}
 """The classes that turn an array back into the kind of object that was given, by their name in a file."""
 
 
-def take_in(data: Any, *, missing: str | None = None, value: str | None = None) -> Labelled:
+def take_in(data: Any, *, missing: str | None = None, value: str | None = None, layout: str | None = None) -> Labelled:
     """Return the observations of any data, with its labels and the way back to the kind of object that was given.
 
     Parameters
     ----------
     data
         An array, nested lists, a masked array, `Observations` or `Labelled`; a `DataArray` or `Dataset` of xarray; a
-        long table of pandas or polars; a sparse array of scipy or of the package sparse.
+        table of pandas or polars; a sparse array of scipy or of the package sparse.
     missing
         ``"nan"``: NaN is missing. This is the default, except that a sparse array whose unstored entries read as 0 has
         no default. ``"zero"``: zeros are missing too. ``"absent"``: entries that a sparse array does not store are
         missing, while stored zeros were observed. NaN and null are missing in all cases.
     value
-        The column of a table that holds the values; by default the last.
+        The column of a long table that holds the values; by default the last.
+    layout
+        ``"long"`` for a table with a row for each entry, ``"wide"`` for one with a value in each cell; by default what
+        its labels and numbers tell.
 
     Examples
     --------
@@ -102,7 +115,26 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None) 
             f"value must be left out unless the data is a table, whose column of values it names, but value={value!r} "
             f"was given with a {type(data).__name__}."
         )
-    return adapter.take_in(data, missing, value)
+    if layout is not None and not adapter.has_columns:
+        raise ValueError(
+            f"layout must be left out unless the data is a table, but layout={layout!r} was given with a "
+            f"{type(data).__name__}."
+        )
+    columns = (value, layout) if adapter.has_columns else (value,)
+    return adapter.take_in(data, missing, *columns)
+
+
+def looks_wide(table: Any) -> bool:
+    """Return whether a table is taken as a wide one if nothing is said about it."""
+    library = libraries.library_of(table)
+    return library is not None and is_wide(table, library)
+
+
+def columns_of_values(table: Any) -> list[Any]:
+    """Return the columns of values of a table that is taken as wide."""
+    library = libraries.library_of(table)
+    parts = None if library is None else library.wide(table)
+    return [] if parts is None else list(parts.columns)
 
 
 def is_table(data: Any) -> bool:

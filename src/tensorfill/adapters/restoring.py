@@ -50,3 +50,16 @@ class Restorer(ABC):
     @abstractmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the restorer, from its labels and the result of `described`."""
+
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return the object with the ends of intervals beside its values; by default three objects."""
+        return self(dense), self(low), self(high)
+
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Restorer | None:
+        """Return the restorer of a larger tensor with these labels; None if the object cannot hold it."""
+        return None
+
+
+def regrown(restore: Any, labels: Labels, shape: tuple[int, ...]) -> Restorer | None:
+    """Return what restores a tensor that has grown, or None to leave it an array."""
+    return restore.grown(labels, shape) if isinstance(restore, Restorer) else None

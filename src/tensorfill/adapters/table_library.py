@@ -4,11 +4,44 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
 from .._support.types import Booleans, Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class WideParts:
+    """The labels of a wide table.
+
+    Parameters
+    ----------
+    row_keys, row_names
+        The labels of the rows along each of their modes, as columns in the library's own type, and the names of these
+        modes; None for a mode without a name. There are none if rows are only numbered.
+    column_levels, column_names
+        The same for the columns of values.
+    columns
+        The columns of values, as the table calls them.
+    in_index
+        Whether the labels of the rows are an index, rather than the first columns.
+    distinct_rows
+        Whether no two rows have the same labels.
+    index, header
+        The index of the rows and that of the columns, for a library that has these.
+    """
+
+    row_keys: Sequence[Any]
+    row_names: Sequence[Hashable | None]
+    column_levels: Sequence[Any]
+    column_names: Sequence[Hashable | None]
+    columns: Sequence[Hashable]
+    in_index: bool
+    distinct_rows: bool = True
+    index: Any = None
+    header: Any = None
 
 
 class TableLibrary(ABC):
@@ -70,3 +103,27 @@ class TableLibrary(ABC):
     @abstractmethod
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
         """Return keys in the library's own type, from labels and the result of `described`."""
+
+    @abstractmethod
+    def wide(self, data: Any) -> WideParts | None:
+        """Return the labels of the rows and columns of a table that is taken as wide; None if it cannot be."""
+
+    @abstractmethod
+    def wide_parts(
+        self,
+        rows: Sequence[Any],
+        row_names: Sequence[Hashable | None],
+        columns: Sequence[Any],
+        column_names: Sequence[Hashable | None],
+        *,
+        in_index: bool,
+    ) -> WideParts:
+        """Return the labels of a wide table from those along each mode."""
+
+    @abstractmethod
+    def widened(self, parts: WideParts, cells: Floats) -> Any:
+        """Return the wide table with these labels and cells."""
+
+    @abstractmethod
+    def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
+        """Return wide tables of the same form side by side, each with an ending of the names of its columns."""

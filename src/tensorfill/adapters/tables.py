@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -191,6 +191,23 @@ class ToTable(Restorer):
             made[column] = self.of.take(self.keys[mode], np.broadcast_to(own, block.shape).ravel())
             mode += 1
         return self.of.table(made)
+
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return the table with two more columns, for the ends of intervals."""
+        table = self(dense)
+        if not hasattr(table, "columns"):
+            table = table.to_frame()
+        name = str(self.value)
+        return self.of.extended(table, {f"{name}_low": low.ravel(), f"{name}_high": high.ravel()})
+
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Self:
+        """Return the restorer of a larger tensor with these labels."""
+        own = tuple(
+            self.of.rebuilt(keys, self.of.described(old))
+            for keys, old in zip(labels.keys, self.keys, strict=True)
+            if keys is not None
+        )
+        return replace(self, keys=own)
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of columns become text."""

@@ -138,6 +138,16 @@ class ToDataArray(Restorer):
         """Return a part of the tensor as a DataArray, with the labels of single indices as scalar coordinates."""
         return _part(block, places, kept, labels, self.name)
 
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return a Dataset with the values and the ends of their intervals."""
+        name = "value" if self.name is None else str(self.name)
+        parts = {name: self(dense), f"{name}_low": self(low), f"{name}_high": self(high)}
+        return need("xarray", "xarray").Dataset({each: part.rename(each) for each, part in parts.items()})
+
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Self:
+        """Return the restorer of a larger tensor with these labels; other coordinates are left out."""
+        return type(self).rebuilt(labels, self.described()[0], {})
+
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of dimensions and variables become text."""
         words, arrays = _described_coords(self.coords, self.dims)
@@ -204,6 +214,19 @@ class ToDataset(Restorer):
     def part(self, block: Floats, places: Sequence[Integers], kept: Sequence[int], labels: Labels) -> Any:
         """Return a part of the tensor as a DataArray, with the variables as its last dimension."""
         return _part(block, places, kept, labels, None)
+
+    def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
+        """Return a Dataset with two more variables for each, for the ends of intervals."""
+        made = self(dense)
+        for ending, part in (("low", self(low)), ("high", self(high))):
+            made = made.assign({f"{each.name}_{ending}": part[each.name] for each in self.variables})
+        return made
+
+    def grown(self, labels: Labels, shape: tuple[int, ...]) -> Self | None:
+        """Return the restorer of a larger tensor with these labels; None if there are new variables."""
+        if shape[-1] != len(self.variables):
+            return None
+        return type(self).rebuilt(labels, self.described()[0], {})
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file must store; names of dimensions and variables become text."""

@@ -12,6 +12,7 @@ from ..losses.robust import Robust
 from ..methods.base import Method, Result
 from ..methods.search import PathPoint, Search, Trial, are_better
 from ..models import Model
+from ..observations import Observations
 from .empty_slices import SliceFill
 from .error_bars import ErrorBars
 from .held_out import HeldOut
@@ -62,10 +63,17 @@ class Answer:
         """Return whether it is better than another answer, or than none, by more than chance."""
         return other is None or are_better(self.losses, other.losses, clipped=self.trials.clipped)
 
+    def held_out(self, around: Observations) -> HeldOut:
+        """Return the held-out entries beside its predictions, on the scale of the data.
+
+        `around` has all observed entries.
+        """
+        return HeldOut.of(self.splits, self.models, around)
+
     @property
-    def held_out(self) -> HeldOut:
-        """The held-out entries beside its predictions, on the scale of the data."""
-        return HeldOut.of(self.splits, self.models)
+    def whole_model(self) -> Model:
+        """The model of the whole tensor on the first split."""
+        return self.splits[0].whole(self.models[0])
 
     def final(self, entries: int) -> Method:
         """Return the method with what was chosen, for a fit of this many entries."""
@@ -86,14 +94,14 @@ class Outcome:
         Every trial, in order; empty if nothing was held out.
     error_bars
         The errors at what was held out; None if nothing was.
-    held_out
-        What was held out, beside the predictions of a fit without it; None if nothing was.
     error_of_zero
         The root mean square of the held-out values: the error of an answer that is zero.
     holdout
         How entries were held out.
     polish, smoothing, centred, mu, fills
         What was done around the method.
+    core
+        The answer of the method without a smooth field, if there is one; None if the model has no such field.
     corrupt
         Which observed entries were judged corrupt; None if none were judged.
     """
@@ -103,7 +111,6 @@ class Outcome:
     loss: Loss | Robust
     points: Sequence[PathPoint] = ()
     error_bars: ErrorBars | None = None
-    held_out: HeldOut | None = None
     error_of_zero: float = math.nan
     holdout: Holdout | None = None
     polish: Polish | None = None
@@ -111,4 +118,10 @@ class Outcome:
     centred: bool = False
     mu: float = 0.0
     fills: Sequence[SliceFill] = ()
+    core: Model | None = None
     corrupt: Booleans | None = None
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """What was held out, beside the predictions of a fit without it; None if nothing was."""
+        return None if self.error_bars is None else self.error_bars.held_out

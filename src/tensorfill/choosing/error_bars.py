@@ -1,14 +1,27 @@
-"""What prediction intervals rest on: the errors at entries and slices that a fit did not see."""
+"""What prediction intervals rest on: the errors at entries and slices that a fit did not see.
+
+Intervals are conformal: their half width is a quantile of the held-out errors, so the coverage holds whatever the
+noise. Before that, errors are divided by how large they usually are at such an entry (see
+`tensorfill.choosing.error_scale`), and a quantile is multiplied by it again, so intervals are wide where errors are
+large. To keep the guarantee, no error is divided by a scale that was fitted to it: the held-out entries are divided
+into halves, and each half is scaled by what was learnt from the other.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from .._support.types import Floats, Integers
+from .error_scale import FEWEST, ErrorScale
+from .held_out import HeldOut
+
+RATIOS = 33
+"""The ratios of the two scales for which quantiles are computed; between them they are interpolated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +68,30 @@ class ErrorBars:
         How many missing entries each of them stands for, with a mean of one; None if all count alike.
     slices
         The errors at held-out slices, for each mode that has empty ones.
+    held_out
+        The held-out entries, for intervals that adapt; None for intervals of one width.
     """
 
     residuals: Floats
     weights: Floats | None = None
     slices: Sequence[SliceErrors] = ()
+    held_out: HeldOut | None = None
 
     @property
     def rmse(self) -> float:
         """The root mean square error at the held-out entries."""
         return float(np.sqrt(np.mean(self.residuals**2)))
 
-    def half_widths(self, coords: Integers, share: float) -> Floats:
+    @property
+    def _weights(self) -> Floats:
+        return np.ones(len(self.residuals)) if self.weights is None else self.weights
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """What the width of an interval depends on."""
+        return tuple(dict.fromkeys(name for scale in self._scales for name in scale.names))
+
+    def half_widths(self, coords: Integers, share: float, predictions: Floats | None = None) -> Floats:
         """Return half the width of the prediction interval of each entry, infinite where nothing like it was held out.
 
         Parameters
@@ -75,8 +100,13 @@ class ErrorBars:
             The entries.
         share
             The coverage.
+        predictions
+            The predictions there, on the scale of the data; None for intervals of one width.
         """
-        widths = np.full(len(coords), self.half_width(share))
+        if predictions is None or not self.depends_on:
+            widths = np.full(len(coords), self.half_width(share))
+        else:
+            widths = self._scaled_widths(coords, predictions, share)
         empty = np.zeros(len(coords), dtype=int)
         for each in self.slices:
             inside = np.isin(coords[:, each.mode], each.empty)
@@ -86,8 +116,22 @@ class ErrorBars:
         return widths
 
     def half_width(self, share: float) -> float:
-        """Return half the width of the interval of an entry that lies as the missing ones do."""
-        weights = np.ones(len(self.residuals)) if self.weights is None else self.weights
+        """Return half the width of intervals that have the same width for all entries that lie as missing ones do."""
+        self._check(share)
+        return _quantile(self.residuals, self._weights, share)
+
+    def drawn(self, coords: Integers, predictions: Floats, rng: np.random.Generator) -> Floats:
+        """Return errors at entries, drawn from those of the held-out ones after both are scaled."""
+        if self.held_out is None:
+            raise ValueError("Draws rest on held-out entries, which this fit does not have; fit the data again.")
+        chance = self._weights / self._weights.sum()
+        number = rng.choice(len(self.residuals), size=len(coords), p=chance)
+        first, second = self._scales_at(coords, predictions)
+        drawn: Floats = (self.held_out.errors / self._own_scale)[number] * np.sqrt(first * second)
+        return drawn
+
+    def _check(self, share: float) -> None:
+        weights = self._weights
         # Entries of unequal weight are worth as much as this many of equal weight.
         count = float(weights.sum() ** 2 / (weights @ weights))
         if math.ceil((count + 1) * share) > count + 0.5:
@@ -97,7 +141,64 @@ class ErrorBars:
                 f"interval must be at most {count / (count + 1):.3f} with {held_out}{like}, "
                 f"but {share} was given; hold out more by raising validation."
             )
-        order = np.argsort(self.residuals)
-        # The entry itself, whose error is not known, has the weight of one.
-        reached = np.cumsum(weights[order]) / (weights.sum() + weights.mean())
-        return float(self.residuals[order][np.searchsorted(reached, share * (1 - 1e-12))])
+
+    # The two scales, each learnt from a half of the held-out entries
+
+    @cached_property
+    def _half(self) -> Integers:
+        """The half, 0 or 1, of each held-out entry."""
+        return np.random.default_rng(0).permutation(len(self.residuals)) % 2
+
+    @cached_property
+    def _scales(self) -> tuple[ErrorScale, ...]:
+        """The scale that was learnt from each half; none without the held-out entries."""
+        if self.held_out is None or len(self.residuals) < 2 * FEWEST:
+            return ()
+        groups, rng = self.held_out.groups(), np.random.default_rng(0)
+        halves = [np.flatnonzero(self._half == number) for number in (0, 1)]
+        return tuple(
+            ErrorScale.chosen(groups.select(half), self.residuals[half], self._weights[half], rng) for half in halves
+        )
+
+    def _scales_at(self, coords: Integers, predictions: Floats) -> tuple[Floats, Floats]:
+        """Return the two scales at entries; both are one if nothing was learnt."""
+        if self.held_out is None or not self._scales:
+            return np.ones(len(coords)), np.ones(len(coords))
+        groups = self.held_out.groups_at(coords, predictions, self.depends_on)
+        first, second = (scale.at(groups, len(coords)) for scale in self._scales)
+        return first, second
+
+    @cached_property
+    def _own_scale(self) -> Floats:
+        """The scale at each held-out entry, learnt from the other half."""
+        if self.held_out is None or not self._scales:
+            return np.ones(len(self.residuals))
+        groups = self.held_out.groups()
+        first, second = (scale.at(groups, len(self.residuals)) for scale in self._scales)
+        return np.where(self._half == 0, second, first)
+
+    def _scaled_widths(self, coords: Integers, predictions: Floats, share: float) -> Floats:
+        """Return the least t with enough of the errors r_i below t, each scaled from its own entry to this one.
+
+        Errors of the first half are scaled by what was learnt from the second, s2(x) / s2(x_i), and those of the second
+        by s1(x) / s1(x_i). So t / s2(x) is a quantile of the scaled errors of both halves, those of the second times
+        s1(x) / s2(x).
+        """
+        self._check(share)
+        first, second = self._scales_at(coords, predictions)
+        scaled, weights = self.residuals / self._own_scale, self._weights
+        log_ratio = np.log(first / second)
+        grid = np.linspace(log_ratio.min(initial=0.0), log_ratio.max(initial=0.0), RATIOS)
+        quantiles = [
+            _quantile(np.where(self._half == 0, scaled, math.exp(step) * scaled), weights, share) for step in grid
+        ]
+        widths: Floats = second * np.interp(log_ratio, grid, quantiles)
+        return widths
+
+
+def _quantile(errors: Floats, weights: Floats, share: float) -> float:
+    """Return the error below which this share of the weight lies, that of a new entry among it."""
+    order = np.argsort(errors)
+    # The entry itself, whose error is not known, has the weight of one.
+    reached = np.cumsum(weights[order]) / (weights.sum() + weights.mean())
+    return float(errors[order][np.searchsorted(reached, share * (1 - 1e-12)).clip(max=len(errors) - 1)])

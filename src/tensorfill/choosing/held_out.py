@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from .._support.types import Floats, Integers
-from ..losses import expected, restore
+from ..losses import Loss, expected, restore
 from ..models import Model
+from ..observations import Observations
+from .error_scale import Groups
+from .resemblance import distances
 from .splits import Split
+
+BINS = 20
+"""The groups of predictions, each with as many held-out entries; fewer if there are few of these."""
+
+DISTANCES = 8
+"""The groups of distances to the nearest observed entry: 1, 2, 3 to 4, 5 to 8, and so on."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The held-out entries of every split, and what a fit without them predicts.
+    """The held-out entries of every split, what a fit without them predicts, and what its errors may depend on.
 
     Parameters
     ----------
@@ -23,31 +33,116 @@ class HeldOut:
         Their coordinates, of shape (n, ndim).
     observed, predicted
         Their values and the predictions, both on the scale of the data.
+    distances
+        The distance along each mode to the nearest entry that was fitted, of the shape of `coords`.
+    around
+        All observed entries, from which distances of other entries are measured; None if distances do not count.
     """
 
     coords: Integers
     observed: Floats
     predicted: Floats
+    distances: Integers
+    around: Observations | None = None
 
     @classmethod
-    def of(cls, splits: Sequence[Split], models: Sequence[Model]) -> HeldOut:
-        """Return the held-out entries of splits beside the predictions of a model for each split."""
+    def of(cls, splits: Sequence[Split], models: Sequence[Model], around: Observations) -> HeldOut:
+        """Return the held-out entries of splits beside the predictions of a model for each split.
+
+        `around` has all observed entries.
+        """
         pairs = list(zip(splits, models, strict=True))
+        # With graphs, a split has only some slices, and distances within these say little.
+        whole = splits[0].reduced is None
+        far = [
+            distances_to(split.held_out.coords, split.problem.observations)
+            if whole
+            else np.ones_like(split.held_out.coords)
+            for split in splits
+        ]
         return cls(
             np.concatenate([split.held_out.coords for split in splits]),
             observed_values(splits),
             np.concatenate([expected(split.problem.loss, split.predict(model)) for split, model in pairs]),
+            np.concatenate(far),
+            around if whole else None,
         )
+
+    @classmethod
+    def at(cls, entries: Observations, loss: Loss, model: Model, fitted: Observations, around: Observations) -> HeldOut:
+        """Return entries that were no part of a fit, beside its predictions; values are as the loss takes them."""
+        predicted = expected(loss, model.predict(entries.coords))
+        far = distances_to(entries.coords, fitted)
+        return cls(entries.coords, restore(loss, entries.values), predicted, far, around)
 
     def __len__(self) -> int:
         return len(self.observed)
 
+    def joined(self, other: HeldOut) -> HeldOut:
+        """Return these entries and others, with distances from the observed entries of the others."""
+        return HeldOut(
+            np.concatenate([self.coords, other.coords]),
+            np.concatenate([self.observed, other.observed]),
+            np.concatenate([self.predicted, other.predicted]),
+            np.concatenate([self.distances, other.distances]),
+            other.around,
+        )
+
+    @property
+    def errors(self) -> Floats:
+        """Observation minus prediction."""
+        return self.observed - self.predicted
+
     @property
     def residuals(self) -> Floats:
         """The absolute error at each entry."""
-        return np.abs(self.predicted - self.observed)
+        return np.abs(self.errors)
+
+    @cached_property
+    def are_counts(self) -> bool:
+        """Whether all values are whole numbers from 0 on."""
+        return bool(np.all((self.observed >= 0) & (self.observed == np.round(self.observed))))
+
+    @cached_property
+    def edges(self) -> Floats:
+        """The edges between groups of predictions."""
+        count = max(min(BINS, len(self.predicted) // 50), 1)
+        return np.unique(np.quantile(self.predicted, np.linspace(0, 1, count + 1)[1:-1]))
+
+    def groups(self) -> Groups:
+        """Return the groups of the held-out entries."""
+        return self._grouped(self.coords, self.predicted, self.distances)
+
+    def groups_at(self, coords: Integers, predictions: Floats, names: Sequence[str]) -> Groups:
+        """Return the groups of other entries; those of distances only if they are among `names`."""
+        far = np.ones_like(coords)
+        for mode in range(coords.shape[1]):
+            if f"distance {mode}" in names and self.around is not None:
+                far[:, mode] = distances(coords, self.around, mode)
+        return self._grouped(coords, predictions, far)
+
+    def _grouped(self, coords: Integers, predictions: Floats, far: Integers) -> Groups:
+        of: dict[str, Integers] = {"prediction": np.searchsorted(self.edges, predictions, side="right")}
+        sizes = {"prediction": len(self.edges) + 1}
+        for mode in range(coords.shape[1]):
+            of[f"index {mode}"], sizes[f"index {mode}"] = coords[:, mode], self._sizes[mode]
+            if self.around is not None:
+                bins = np.ceil(np.log2(np.maximum(far[:, mode], 1))).astype(np.int64)
+                of[f"distance {mode}"], sizes[f"distance {mode}"] = np.minimum(bins, DISTANCES - 1), DISTANCES
+        return Groups(of, sizes)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        if self.around is not None:
+            return self.around.shape
+        return tuple((self.coords.max(axis=0) + 1).tolist())
 
 
 def observed_values(splits: Sequence[Split]) -> Floats:
     """Return the values of the held-out entries of every split, on the scale of the data."""
     return np.concatenate([restore(split.problem.loss, split.held_out.values) for split in splits])
+
+
+def distances_to(coords: Integers, fitted: Observations) -> Integers:
+    """Return the distance along each mode from entries to the nearest fitted one, of the shape of `coords`."""
+    return np.stack([distances(coords, fitted, mode) for mode in range(fitted.ndim)], axis=1)

@@ -47,6 +47,7 @@ def taken_in(
     *,
     missing: str | None = None,
     value: str | None = None,
+    layout: str | None = None,
     dtype: DTypeLike = np.float64,
     loss: str | Loss | Robust = "square",
     same: Sequence[int | str] | None = None,
@@ -65,7 +66,7 @@ def taken_in(
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
     if refine is not None:
         one_of(refine, "refine", ["tucker"])
-    taken = take_in(data, missing=missing, value=value)
+    taken = take_in(data, missing=missing, value=value, layout=layout)
     labels = taken.labels
     observations = taken.observations.astype(dtype)
     _check_size_of_values(observations)

@@ -1,7 +1,8 @@
 """The stages behind the front door: judge, split, search, bring to the end, polish, smooth, refit.
 
 One clock, one guard against interrupts and one place for the best answer so far stand around all stages. A run that is
-stopped, by the caller, the clock or the keyboard, answers with the best it has.
+stopped, by the caller, the clock or the keyboard, answers with the best it has: before the first trial, that is the
+mean and the effect of each index. While an answer is put together, Ctrl-C is only noted.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .centring import are_needed, can_centre, centred_beside, centred_split, is_
 from .corrupt import Watch, is_robust, named_robust, rough_fit
 from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
+from .first_answer import Effects, effects_alone, simplest
 from .judging import corrupt_entries
 from .outliers import are_outliers
 from .polish import polished_if_better
@@ -44,6 +46,10 @@ MOST_ROUNDS = 2
 """The mean and the effects are fitted beside the answer at most this often."""
 
 
+STOPS = (Stopped, TimeUp, KeyboardInterrupt)
+"""What ends a run before its time."""
+
+
 class Pipeline:
     """Makes an answer, stage by stage.
 
@@ -57,25 +63,30 @@ class Pipeline:
 
     def __init__(self, task: Task, run: Run) -> None:
         self._task, self._run = task, run
+        self.splits: Sequence[Split] = ()
         self._trials: list[Trials] = []
         self._champion: Answer | None = None
         self._current: Answer | None = None
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
         self._centring_is_settled = False
-        self.splits: Sequence[Split] = ()
+        self._core: Model | None = None
 
     def as_given(self, method: Method) -> Outcome:
         """Run a method on all entries as it is, with nothing held out."""
         start = self._task.start
         try:
-            problem, near = self._judged(method, choosing=False, robust=method.takes_robust)
-            self._run.display.begin("fitting", method.max_iter, method.tol)
-            first = near if start is None and near is not None and method.can_start_from(near, problem) else start
-            result = fitted(
-                method, problem, first, rng=self._run.rng, callback=self._run.watch(), clock=self._run.clock
-            )  # fmt: skip
-        except (Stopped, TimeUp, KeyboardInterrupt) as stop:
+            with self._run.interrupts.welcome():
+                problem, near = self._judged(method, choosing=False, robust=method.takes_robust)
+                self._run.display.begin("fitting", method.max_iter, method.tol)
+                first = near if start is None and near is not None and method.can_start_from(near, problem) else start
+                result = fitted(
+                    method, problem, first, rng=self._run.rng, callback=self._run.watch(), clock=self._run.clock
+                )  # fmt: skip
+                if first is None and result.history[-1].iteration == 0:
+                    # Without an iteration the method has no answer yet.
+                    result.finished_or_stopped()
+        except STOPS as stop:
             return self._best_so_far(stop)
         corrupt = are_outliers(self._task.observations, result.model) if is_robust(self._task.loss) else None
         return self._filled(Outcome(method.resolved(problem), result, problem.loss, corrupt=corrupt), problem)
@@ -87,23 +98,26 @@ class Pipeline:
         only the best gets the stages after the method.
         """
         try:
-            self.prepare(methods)
-            for number, method in enumerate(methods):
-                share = self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None
-                answer = self.contend(method, share, finish=all_of_them)
-                if answer.search.conclusive and not all_of_them:
-                    break
-                self._centring_is_settled = answer.trials.centred and not all_of_them
-            if not all_of_them:
-                self._current = self.best
-                if self._is_far_behind(self.current):
-                    self._bring_to_the_end(self._run.clock)
-                self._finish(self._run.clock)
-                self._champion = self._current
-            self._run.clock.check()
-            return self._refitted(self.best)
-        except (Stopped, TimeUp, KeyboardInterrupt) as stop:
+            with self._run.interrupts.welcome():
+                self.prepare(methods)
+                for number, method in enumerate(methods):
+                    share = self._run.clock.part(1 / (len(methods) - number)) if len(methods) > 1 else None
+                    answer = self.contend(method, share, finish=all_of_them)
+                    if answer.search.conclusive and not all_of_them:
+                        break
+                    self._centring_is_settled = answer.trials.centred and not all_of_them
+                if not all_of_them:
+                    self._current = self.best
+                    if self._is_far_behind(self.current):
+                        self._bring_to_the_end(self._run.clock)
+                    self._finish(self._run.clock)
+                    self._champion = self._current
+                self._run.clock.check()
+                answer = self.best
+                result, final = self._refitted(answer)
+        except STOPS as stop:
             return self._best_so_far(stop)
+        return self._outcome(answer, result, final)
 
     def prepare(self, methods: Sequence[Method]) -> None:
         """Judge which entries are corrupt, if the loss asks for it, and hold entries out.
@@ -308,8 +322,11 @@ class Pipeline:
 
     # The answer
 
-    def _refitted(self, answer: Answer) -> Outcome:
-        """Fit all entries with what was chosen."""
+    def _refitted(self, answer: Answer) -> tuple[Result, Method]:
+        """Fit all entries with what was chosen, and return the method with its settings too.
+
+        What the method answers without a smooth field is kept, to go on from later.
+        """
         run, mu = self._run, answer.trial.point.mu
         whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._task.graphs)
         split = centred_split(whole) if answer.trials.centred else whole
@@ -317,11 +334,12 @@ class Pipeline:
         method = answer.final(len(problem.observations))
         run.display.begin("fitting all entries", method.max_iter, method.tol)
         # With graphs, slices that were held out are no part of the answers on the splits.
-        start = whole.part(self.splits[0].whole(answer.trial.models[0]))
+        near = self._task.start or whole.part(self.splits[0].whole(answer.trial.models[0]))
+        start = near if method.can_start_from(near, problem) else None
         result = fitted(
             method,
             problem,
-            start if method.can_start_from(start, problem) else None,
+            start,
             rng=run.rng,
             callback=run.watch(),
             clock=run.clock,
@@ -332,40 +350,38 @@ class Pipeline:
             result = fitted(
                 method, split.at(mu), result.model, rng=run.rng, callback=run.watch(), clock=run.clock
             )  # fmt: skip
-        if not result.finished and (answer.polish or answer.smoothing):
-            return self._outcome(answer, replace(result, model=self._whole_model(answer)))
+        if not result.finished and (start is None or answer.polish or answer.smoothing):
+            # The finished answer without the held-out entries is better than half of one with them.
+            return replace(result, model=answer.whole_model), answer.trial.method
         model = result.model
         if answer.polish is not None:
             run.display.begin("polishing", None)
             model = answer.polish(problem, model, run.clock)
         data = split if answer.centred else whole
         if answer.smoothing is not None:
+            self._core = model
             run.clock.check()
             run.display.begin("smoothing", None)
             model = answer.smoothing.added_to(model, data.problem.observations)
-        return self._outcome(answer, replace(result, model=data.whole(model)), method.resolved(problem))
+        return replace(result, model=data.whole(model)), method.resolved(problem)
 
-    def _whole_model(self, answer: Answer) -> Model:
-        """Return the model of the whole tensor that an answer has on the first split."""
-        return answer.splits[0].whole(answer.models[0])
-
-    def _outcome(self, answer: Answer, result: Result, method: Method | None = None) -> Outcome:
-        entries, corrupt = answer.held_out, self._corrupt
+    def _outcome(self, answer: Answer, result: Result, method: Method) -> Outcome:
+        held_out, corrupt = answer.held_out(self._problem.observations), self._corrupt
         if corrupt is None and is_robust(self._task.loss):
-            corrupt = are_outliers(self._task.observations, result.model, entries.residuals)
+            corrupt = are_outliers(self._task.observations, result.model, held_out.residuals)
         outcome = Outcome(
-            method=answer.trial.method if method is None else method,
+            method=method,
             result=result,
             loss=self._problem.loss,
             points=[point for trials in self._trials for point in trials.points],
-            error_bars=ErrorBars(entries.residuals, self._resemblance(answer)),
-            held_out=entries,
-            error_of_zero=rmse(np.zeros_like(entries.observed), entries.observed),
+            error_bars=ErrorBars(held_out.residuals, self._resemblance(answer), held_out=held_out),
+            error_of_zero=rmse(np.zeros_like(held_out.observed), held_out.observed),
             holdout=self.holdout,
             polish=answer.polish,
             smoothing=answer.smoothing,
             centred=answer.centred,
             mu=answer.trial.point.mu,
+            core=None if answer.smoothing is None else self._core or answer.trial.models[0],
             corrupt=corrupt,
         )
         return self._filled(outcome, self._problem)
@@ -376,7 +392,7 @@ class Pipeline:
         if not is_of_differences(self._problem.loss) or first.reduced is not None or self.holdout.block is None:
             return None
         # A generator of its own, so that the same seed gives the same answer with and without intervals.
-        rng, model = np.random.default_rng(0), self._whole_model(answer)
+        rng, model = np.random.default_rng(0), answer.whole_model
         observed = self._problem.observations
         return np.concatenate(
             [
@@ -400,18 +416,17 @@ class Pipeline:
         )
 
     def _best_so_far(self, stop: BaseException) -> Outcome:
-        """Return the best answer there is of a run that was stopped; without any, the stop goes on."""
+        """Return the best answer of a run that was stopped: the mean and the effects, if nothing beats them."""
         status = _status(stop)
-        if self._champion is not None or self._current is not None:
-            answer = self.best
-            result = replace(answer.trial.results[0], model=self._whole_model(answer), status=status)
-            return self._outcome(answer, result)
-        if self._rough is not None:
-            method, result = self._rough
-            return self._filled(
-                Outcome(method, replace(result, status=status), Square()), Problem(self._task.observations, Square())
-            )
-        raise stop if isinstance(stop, KeyboardInterrupt) else KeyboardInterrupt from stop
+        if self.splits:
+            answer = effects_alone(self.splits)
+            if (self._champion is not None or self._current is not None) and not answer.beats(self.best):
+                answer = self.best
+            result = replace(answer.trial.results[0], model=answer.whole_model, status=status)
+            return self._outcome(answer, result, answer.trial.method)
+        method, result, problem = simplest(self._task, self._rough)
+        outcome = Outcome(method, replace(result, status=status), problem.loss, centred=isinstance(method, Effects))
+        return self._filled(outcome, problem)
 
 
 def _status(stop: BaseException) -> Status:
@@ -419,8 +434,3 @@ def _status(stop: BaseException) -> Status:
     if isinstance(stop, Stopped):
         return stop.status
     return Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED
-
-
-def needs_choice(methods: Sequence[Method], task: Task, choice: Any) -> bool:
-    """Return whether entries must be held out: to choose settings or a method, or because the caller asks for it."""
-    return len(methods) > 1 or bool(methods[0].open_settings or task.stages_asked() or choice is not None)

@@ -60,7 +60,7 @@ class Recipe:
         Without stages around the method nothing is held out, so a fit with these arguments has no intervals; give
         ``choose=Choice()`` too for that.
         """
-        kept = ["loss", "laplacian", "bounds", "dtype", "missing", "value"]
+        kept = ["loss", "laplacian", "bounds", "dtype", "missing", "value", "layout"]
         stages: dict[str, Any] = {}
         if self.centred or self.smoothing or self.polish or "laplacian" in self.asked:
             # Entries are held out again, in the same way, and a stage that was not kept is not tried again.

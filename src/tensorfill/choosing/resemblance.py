@@ -109,7 +109,7 @@ def _features(coords: Integers, fitted: Observations, model: Model) -> Floats:
     columns = [prediction, centred**2]
     for mode in range(fitted.ndim):
         counts, above = _within_slices(prediction, coords[:, mode], fitted, mode)
-        columns += [np.log(_distances(coords, fitted, mode)), np.log1p(counts), above, above**2]
+        columns += [np.log(distances(coords, fitted, mode)), np.log1p(counts), above, above**2]
     return np.stack(columns, axis=1)
 
 
@@ -124,7 +124,7 @@ def _within_slices(prediction: Floats, indices: Integers, fitted: Observations, 
     return counts[indices].astype(np.float64), np.clip(above, -FARTHEST, FARTHEST)
 
 
-def _distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
+def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
     """Return the distance along a mode to the nearest fitted entry, or the size of the mode if its fibre has none."""
     size = fitted.shape[mode]
     keys = np.sort(_along(fitted.coords, fitted.shape, mode))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from .._support.clock import Clock
+from .._support.interrupts import Interrupts
 from .._support.progress import Display
 from ..graphs.reduction import Graph
 from ..losses import Loss, Square
@@ -34,12 +36,15 @@ class Run:
         Shows the progress.
     callback
         Called after every iteration; returning something true stops the run.
+    interrupts
+        What Ctrl-C does.
     """
 
     rng: np.random.Generator
     clock: Clock = field(default_factory=Clock)
     display: Display = field(default_factory=lambda: Display(False))
     callback: Callback | None = None
+    interrupts: Interrupts = field(default_factory=Interrupts)
 
     def watch(self, *, counting: bool = True) -> Callback:
         """Return a callback that shows each iteration, if they are counted, and then asks the caller's own."""
@@ -75,7 +80,7 @@ class Task:
     refine
         ``"tucker"`` for a polish by least squares, or None.
     start
-        A model to start from, if nothing is left to choose.
+        A model to start the fit of all entries from, if nothing is left to choose.
     """
 
     observations: Observations
@@ -114,3 +119,8 @@ class Task:
             )
         if self.refine is not None and not isinstance(loss, Square):
             raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")
+
+
+def needs_choice(methods: Sequence[Method], task: Task, choice: Any) -> bool:
+    """Return whether entries must be held out: to choose settings or a method, or because the caller asks for it."""
+    return len(methods) > 1 or bool(methods[0].open_settings or task.stages_asked() or choice is not None)

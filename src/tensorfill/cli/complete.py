@@ -23,17 +23,27 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
+WITH_ENDS = ("csv", "tsv", "parquet", "netcdf")
+"""The formats that hold the ends of intervals."""
+
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="IN", help="the file with missing entries")
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="the filled file; its ending says the format")
     parser.add_argument("--model", type=Path, metavar="FILE", help="keep the model here, as .npz, for predict and plot")
     parser.add_argument(
+        "--with-data", action="store_true", help="keep the data in the model too, for `tensorfill update`"
+    )
+    parser.add_argument(
         "--everywhere",
         action="store_true",
         help="write the model's value of observed entries too, instead of what was observed",
     )
-    add_interval(parser, "print the half width of intervals that hold this share of the filled entries: 0.9")
+    add_interval(
+        parser,
+        "write the ends of intervals that hold this share of the filled entries, 0.9, to a table or .nc file, as "
+        "x_low and x_high beside x; print their half width",
+    )
     add_reading(parser)
     add_fitting(parser)
     add_answering(parser)
@@ -46,6 +56,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.output is not None:
         _refuse_what_is_too_large(data.observations, given.input)
 
+    from .._support.interrupts import Interrupts
     from ..choosing.splits import Choice
     from ..completion import complete
     from ..methods.base import Status
@@ -54,14 +65,16 @@ def _run(given: argparse.Namespace) -> int:
         # Intervals rest on held-out entries, even if there is nothing to choose.
         settings["choose"] = Choice()
     began = time.monotonic()
-    fit = complete(data, progress=not (given.quiet or given.json), **settings)
-    seconds = time.monotonic() - began
-    half = None if interval is None else fit.half_width(interval)
-    if given.model is not None:
-        fit.save(given.model)
-    if given.output is not None:
-        _write(given, data, fit)
-    _answer(given, data, fit, seconds, interval, half)
+    # From here on there is an answer, and Ctrl-C does not keep it from being written.
+    with Interrupts():
+        fit = complete(data, progress=not (given.quiet or given.json), **settings)
+        seconds = time.monotonic() - began
+        half = None if interval is None else fit.half_width(interval)
+        if given.model is not None:
+            fit.save(given.model, data=given.with_data)
+        if given.output is not None:
+            _write(given, data, fit, interval)
+        _answer(given, data, fit, seconds, interval, half)
     if fit.status is Status.INTERRUPTED:
         say("Interrupted; what was written is the best answer so far.")
         return INTERRUPTED
@@ -92,17 +105,28 @@ def _refuse_what_is_too_large(observations: Observations, path: Path) -> None:
         )
 
 
-def _write(given: argparse.Namespace, data: Labelled, fit: Fit) -> None:
+def _write(given: argparse.Namespace, data: Labelled, fit: Fit, interval: float | None) -> None:
     from ..io.formats import format_of, write
 
+    kind = format_of(given.output)
     # The original object knows more than an array, such as units, but only its own format can hold that.
-    same = format_of(given.output) == format_of(given.input, given.format)
+    same = kind == format_of(given.input, given.format)
     restore = data.restore if same else None
+    if interval is not None and kind in WITH_ENDS and not given.everywhere:
+        _write_with_ends(given.output, kind, replace(fit, restore=restore), interval)
+        return
     if given.everywhere:
         content: Any = replace(fit, restore=restore).to_dense(max_bytes=math.inf)
     else:
         content = replace(fit, restore=restore).filled(max_bytes=math.inf)
     write(given.output, content, labels=data.labels)
+
+
+def _write_with_ends(path: Path, kind: str, fit: Fit, interval: float) -> None:
+    """Write the filled data with the ends of intervals, to a format that can hold them."""
+    from ..io.ends import write_with_ends
+
+    write_with_ends(path, kind, fit.filled(interval=interval, max_bytes=math.inf), fit.labels)
 
 
 def _answer(

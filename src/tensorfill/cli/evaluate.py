@@ -132,7 +132,7 @@ def _errors(fit: Fit, coords: Integers, truth: Floats, interval: float | None) -
         "interval": interval,
         "coverage": None,
     }
-    # Without held-out entries, and for scores, there are no intervals; the errors are worth printing all the same.
+    # Without enough held-out entries there are no intervals; the errors are worth printing all the same.
     if interval is not None and fit.residuals is not None and len(fit.residuals) * (1 - interval) > 1:
         try:
             _, low, high = fit.predict(coords, interval=interval)

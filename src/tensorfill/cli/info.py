@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.moments import written_label
 from .._support.words import bytes_in_words, percent, sizes
 from .command import Command
 from .facts import facts_of_choice, recipe_record
@@ -67,7 +68,7 @@ def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:
         "file": str(path),
         "shape": seen.shape,
         "names": data.labels.names,
-        "labels": [None if keys is None else [keys[0], keys[-1]] for keys in data.labels.keys],
+        "labels": [None if keys is None else [_plain(keys[0]), _plain(keys[-1])] for keys in data.labels.keys],
         "observed": len(seen),
         "density": seen.density,
         "missing": math.prod(seen.shape) - len(seen),
@@ -148,12 +149,13 @@ def _modes(labels: Labels, shape: tuple[int, ...]) -> list[tuple[str, str]]:
 
 
 def _brief(label: Any) -> str:
-    """Return a label in few letters: a date without a time of zero, a number without digits of rounding."""
-    if isinstance(label, float | np.floating):
-        return f"{label:.6g}"
-    if isinstance(label, np.datetime64):
-        return str(label.astype("datetime64[s]")).removesuffix("T00:00:00")
-    return str(label)
+    """Return a label in few letters: a number without digits of rounding."""
+    return f"{label:.6g}" if isinstance(label, float | np.floating) else written_label(label)
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as JSON holds it: a number as it is, and everything else as a person writes it."""
+    return label if isinstance(label, bool | int | float | np.number) else written_label(label)
 
 
 def _model_record(path: Path, fit: Fit) -> dict[str, Any]:

@@ -24,6 +24,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--format", metavar="NAME", help="its format, if the ending does not say (triples, csv, ...)")
     group.add_argument("--name", help="the array in an .npz, .mat or .nc file that holds several")
     group.add_argument("--value", metavar="COLUMN", help="the column of a table with the values (default: the last)")
+    group.add_argument(
+        "--layout", choices=("long", "wide"), help="of a table: a row for each entry, or a value in each cell"
+    )
     group.add_argument("--mask", type=Path, metavar="FILE", help="picture or array: not zero where observed")
     group.add_argument("--base", type=int, choices=(0, 1), help="the first index of a .tns file (default: detected)")
 
@@ -31,7 +34,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def reading(given: argparse.Namespace) -> dict[str, Any]:
     """Return the options of `tensorfill.io.read` that were given, except `missing` and `format`."""
     return {
-        each: getattr(given, each) for each in ("name", "value", "mask", "base") if getattr(given, each) is not None
+        each: getattr(given, each)
+        for each in ("name", "value", "layout", "mask", "base")
+        if getattr(given, each) is not None
     }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._support.moments import written_label
 from .command import Command
 from .options import add_reading, check_output, is_model, read_given
 from .output import show_facts
@@ -117,7 +118,10 @@ def _slices(data: Labelled, rows: int, columns: int) -> list[tuple[str, Observat
     chosen = there[np.unique(np.linspace(0, len(there) - 1, PANELS).round().astype(int))]
     keys = labels.keys[along]
     return [
-        (f"{labels.names[along]} {index if keys is None else keys[index]}", seen.select(seen.coords[:, along] == index))
+        (
+            f"{labels.names[along]} {index if keys is None else written_label(keys[index])}",
+            seen.select(seen.coords[:, along] == index),
+        )
         for index in chosen
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import zipfile
 from os import PathLike
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
 from ..choosing.error_bars import ErrorBars, SliceErrors
+from ..choosing.held_out import HeldOut
 from ..labels import Labels
 from ..methods.base import History
 from ..methods.search import Path as SearchPath
-from ..models import MODELS
+from ..models import MODELS, Model
+from ..observations import Observations
 from .atomic import written_beside
 from .typed import decoded, encoded
 
@@ -28,9 +31,12 @@ FORMAT = "tensorfill-fit"
 VERSION = 5
 """The version of the format that is written and read."""
 
+HELD_OUT = ("coords", "observed", "predicted", "distances")
+"""What is kept of the held-out entries."""
 
-def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
-    """Write a fit, without its data, to an npz file.
+
+def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None:
+    """Write a fit to an npz file, with its data only if asked to.
 
     It holds the labels: numbers and dates as arrays of these, and texts as arrays of unicode. Labels that combine
     several of these are stored as JSON, and other objects by their text.
@@ -49,6 +55,11 @@ def save_fit(fit: Fit, path: str | PathLike[str]) -> None:
         "timing": encoded(fit.timing),
     }
     arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
+    if fit.core is not None:
+        header["core"] = fit.core.kind
+        arrays |= {f"core.{name}": array for name, array in fit.core.to_arrays().items()}
+    if data and fit.observations is not None:
+        arrays |= {"data.positions": fit.observations.positions, "data.values": fit.observations.values}
     header["slices"] = _slices_for_file(fit.error_bars)
     arrays |= _errors_for_file(fit.error_bars)
     header["labels"], keys = _labels_for_file(fit.labels)
@@ -73,6 +84,8 @@ def read_fit(path: str | PathLike[str]) -> dict[str, Any]:
         "baselines": decoded(header["baselines"]),
         "timing": decoded(header["timing"]),
         "bounds": decoded(header["bounds"]),
+        "core": _read_core(header, arrays),
+        "observations": _read_data(header, _named(arrays, "data.")),
         "labels": labels,
         "restore": _read_restorer(header, arrays, labels),
     }
@@ -103,12 +116,31 @@ def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[An
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
+def _read_core(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Model | None:
+    if "core" not in header:
+        return None
+    return MODELS[header["core"]].from_arrays(tuple(header["shape"]), _named(arrays, "core."))
+
+
+def _read_data(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Observations | None:
+    if "positions" not in arrays:
+        return None
+    shape = tuple(header["shape"])
+    coords = np.stack(np.unravel_index(arrays["positions"], shape), axis=1)
+    return Observations(coords, arrays["values"], shape)
+
+
 def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     if bars is not None:
         arrays["errors.residuals"] = bars.residuals
         if bars.weights is not None:
             arrays["errors.weights"] = bars.weights
+        if bars.held_out is not None:
+            held = bars.held_out
+            arrays |= {f"errors.held_out.{each}": getattr(held, each) for each in HELD_OUT}
+            if held.around is not None and any(name.startswith("distance") for name in bars.depends_on):
+                arrays["errors.around"] = held.around.positions
         for number, each in enumerate(bars.slices):
             arrays[f"errors.{number}.empty"] = each.empty
             arrays[f"errors.{number}.residuals"] = each.residuals
@@ -126,7 +158,18 @@ def _read_errors(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Err
         SliceErrors(mode, arrays[f"{number}.empty"], arrays[f"{number}.residuals"], count)
         for number, (mode, count) in enumerate(header["slices"])
     ]
-    return ErrorBars(arrays["residuals"], arrays.get("weights"), slices)
+    return ErrorBars(arrays["residuals"], arrays.get("weights"), slices, _read_held_out(header, arrays))
+
+
+def _read_held_out(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> HeldOut | None:
+    if "held_out.coords" not in arrays:
+        return None
+    shape = tuple(header["shape"])
+    positions = arrays.get("around", np.zeros(1, dtype=np.int64))
+    # Without any distance that counts, only the shape matters.
+    around = Observations(np.stack(np.unravel_index(positions, shape), axis=1), np.ones(len(positions)), shape)
+    coords, observed, predicted, distances = (arrays[f"held_out.{each}"] for each in HELD_OUT)
+    return HeldOut(coords, observed, predicted, distances, around)
 
 
 def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -154,8 +197,8 @@ def _read_restorer(header: dict[str, Any], arrays: dict[str, NDArray[Any]], labe
     return None if words is None else rebuilt(labels, words, _named(arrays, "restore."))
 
 
-JSON = "json."
-"""Begins the name of an array of objects, which is there as text."""
+JSON, TIME = "json.", "time."
+"""Begin the names of arrays of objects, and of times of day, which are there as text."""
 
 
 def _all_storable(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -166,6 +209,9 @@ def _all_storable(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             storable[name] = array
             continue
         entries = array.tolist()
+        if array.size and all(isinstance(entry, datetime.time) and entry.tzinfo is None for entry in entries):
+            storable[TIME + name] = np.array([entry.isoformat() for entry in entries])
+            continue
         texts = np.array(entries, dtype=np.str_) if _are_texts(array) else None
         # Unicode arrays drop what is zero at the end of a text.
         if texts is not None and texts.tolist() == entries:
@@ -183,13 +229,16 @@ def _all_stored(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return arrays as they were before `_all_storable`, but for the objects of which only the text is there."""
     stored: dict[str, NDArray[Any]] = {}
     for name, array in arrays.items():
-        if not name.startswith(JSON):
+        if name.startswith(TIME):
+            times = [datetime.time.fromisoformat(text) for text in array.tolist()]
+            stored[name.removeprefix(TIME)] = np.array(times, dtype=object)
+        elif name.startswith(JSON):
+            entries = json.loads(str(array))
+            objects = np.empty(len(entries), dtype=object)
+            objects[:] = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
+            stored[name.removeprefix(JSON)] = objects
+        else:
             stored[name] = array
-            continue
-        entries = json.loads(str(array))
-        objects = np.empty(len(entries), dtype=object)
-        objects[:] = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
-        stored[name.removeprefix(JSON)] = objects
     return stored
 
 

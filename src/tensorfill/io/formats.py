@@ -51,9 +51,9 @@ FORMATS = {
     "npy": Format("numpy array", (".npy",), arrays.read_npy, arrays.write_npy),
     "mat": Format("MATLAB up to v7", (".mat",), matlab.read, matlab.write),
     "netcdf": Format("NetCDF", (".nc", ".nc4", ".cdf"), netcdf.read, netcdf.write, "files"),
-    "csv": Format("long table", (".csv", ".csv.gz"), tables.read_csv, tables.write_csv, "files"),
-    "tsv": Format("long table", (".tsv", ".tsv.gz"), tables.read_tsv, tables.write_tsv, "files"),
-    "parquet": Format("long table", (".parquet", ".pq"), tables.read_parquet, tables.write_parquet, "files"),
+    "csv": Format("table, long or wide", (".csv", ".csv.gz"), tables.read_csv, tables.write_csv, "files"),
+    "tsv": Format("table, long or wide", (".tsv", ".tsv.gz"), tables.read_tsv, tables.write_tsv, "files"),
+    "parquet": Format("table, long or wide", (".parquet", ".pq"), tables.read_parquet, tables.write_parquet, "files"),
     "picture": Format(
         "picture", (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff"), pictures.read, pictures.write, "images"
     ),
@@ -81,6 +81,7 @@ def read(
     **options
         Options of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path, not zero
         where entries were observed, for formats that hold every entry; `value`, the column of a table with the values;
+        `layout`, ``"long"`` or ``"wide"``, of a table that could be either;
         `base` (0 or 1), `shape` and `duplicates` of a .tns file.
 
     Returns

@@ -1,4 +1,4 @@
-"""Long tables, with pandas: a row for each entry, a column of labels for each mode, and a column of values."""
+"""Tables, with pandas: long ones with a row for each entry, and wide ones with a value in each cell."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ import numpy as np
 
 from .._support.optional import need
 from .._support.types import Integers
-from ..adapters.registry import take_in
+from ..adapters.registry import columns_of_values, looks_wide, take_in
 from ..labels import Labelled
 from .atomic import written_beside
 from .common import Content, read_as
 
 NO_VALUE = ("", "NA", "N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None")
-"""Texts that mean a missing value in the column of values; as a label each is an ordinary text."""
+"""Texts that mean a missing value in a column of values; as a label each is an ordinary text."""
+
+SAMPLE = 10_000
+"""The first so many rows show whether a table is wide."""
 
 
-def read_csv(path: Path, *, missing: str | None = None, value: str | None = None) -> Labelled:
+def read_csv(
+    path: Path, *, missing: str | None = None, value: str | None = None, layout: str | None = None
+) -> Labelled:
     """Read a table with commas between its columns and a first line with their names.
 
     Parameters
@@ -30,30 +35,42 @@ def read_csv(path: Path, *, missing: str | None = None, value: str | None = None
         ``"absent"``, the default: absent rows and empty values are missing; ``"zero"``: zeros are missing too.
     value
         The column with the values; by default the last.
+    layout
+        ``"long"`` for a row for each entry, ``"wide"`` for a value in each cell beside first columns of labels; by
+        default what these tell.
     """
-    return _read_text(path, ",", missing, value)
+    return _read_text(path, ",", missing, value, layout)
 
 
-def read_tsv(path: Path, *, missing: str | None = None, value: str | None = None) -> Labelled:
+def read_tsv(
+    path: Path, *, missing: str | None = None, value: str | None = None, layout: str | None = None
+) -> Labelled:
     """Read a table as `read_csv` does, with tabs between its columns."""
-    return _read_text(path, "\t", missing, value)
+    return _read_text(path, "\t", missing, value, layout)
 
 
-def _read_text(path: Path, separator: str, missing: str | None, value: str | None) -> Labelled:
+def _read_text(path: Path, separator: str, missing: str | None, value: str | None, layout: str | None) -> Labelled:
     pandas = need("pandas", "files")
     errors = pandas.errors
     with read_as(path, "a table", errors.ParserError, errors.EmptyDataError, UnicodeDecodeError, OSError):
+        how = {"sep": separator, "keep_default_na": False}
+        if layout == "wide" or (layout is None and value is None):
+            some = pandas.read_csv(path, nrows=SAMPLE, na_values=list(NO_VALUE), **how)
+            if layout == "wide" or looks_wide(some):
+                return _read_wide(path, some, missing, how)
         values = pandas.read_csv(path, sep=separator, nrows=0).columns[-1] if value is None else value
         # A label may be the text NA, such as the code of Namibia; only a value can be missing.
-        table = pandas.read_csv(
-            path,
-            sep=separator,
-            keep_default_na=False,
-            na_values={values: NO_VALUE},
-            low_memory=False,
-            **_exact(pandas),
-        )
-    return take_in(table, missing=missing, value=value)
+        table = pandas.read_csv(path, na_values={values: NO_VALUE}, low_memory=False, **how, **_exact(pandas))
+    return take_in(table, missing=missing, value=value, layout="long")
+
+
+def _read_wide(path: Path, some: Any, missing: str | None, how: dict[str, Any]) -> Labelled:
+    """Read a wide table, whose first rows are known."""
+    pandas = need("pandas", "files")
+    columns = columns_of_values(some)
+    empty = {column: list(NO_VALUE) for column in columns}
+    table = pandas.read_csv(path, na_values=empty, low_memory=False, **how, **_exact(pandas))
+    return take_in(table, missing=missing, layout="wide")
 
 
 def _exact(pandas: Any) -> dict[str, str]:
@@ -61,20 +78,22 @@ def _exact(pandas: Any) -> dict[str, str]:
     return {"float_precision": "round_trip"} if int(pandas.__version__.partition(".")[0]) < 3 else {}
 
 
-def read_parquet(path: Path, *, missing: str | None = None, value: str | None = None) -> Labelled:
+def read_parquet(
+    path: Path, *, missing: str | None = None, value: str | None = None, layout: str | None = None
+) -> Labelled:
     """Read a Parquet table.
 
     Parameters
     ----------
     path
         The file.
-    missing, value
+    missing, value, layout
         As in `read_csv`.
     """
     pandas, arrow = need("pandas", "files"), need("pyarrow", "files")
     with read_as(path, "a Parquet table", arrow.ArrowException, OSError):
         table = pandas.read_parquet(path)
-    return take_in(table, missing=missing, value=value)
+    return take_in(table, missing=missing, value=value, layout=layout)
 
 
 def write_csv(path: Path, content: Content, *, value: str | None = None) -> None:
@@ -129,8 +148,13 @@ def _table(content: Content, value: str | None) -> Any:
     An index without any observed entry gets a row without a value, so that reading finds it again.
     """
     pandas = need("pandas", "files")
-    if value is None and isinstance(content.given, pandas.DataFrame) and not any(content.given.index.names):
-        return content.given
+    given = content.given
+    if value is None and isinstance(given, pandas.DataFrame):
+        # Only the names of an index with a single header can stand in a first line.
+        if looks_wide(given) and given.columns.nlevels == 1 and columns_of_values(given) == list(given.columns):
+            return given.rename_axis(index=content.labels.names[: given.index.nlevels]).reset_index()
+        if not any(given.index.names) and given.columns.nlevels == 1:
+            return given
     labels = content.labels
     column = labels.value if value is None else value
     if column in labels.names:

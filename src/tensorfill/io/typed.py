@@ -11,6 +11,7 @@ import numpy as np
 from .._support.timing import Stage, Timing
 from ..choosing.baselines import Baseline
 from ..choosing.empty_slices import Neighbours, SliceFill
+from ..choosing.first_answer import Effects
 from ..choosing.holdout import Holdout
 from ..choosing.polish import Polish
 from ..choosing.recipe import Recipe
@@ -50,7 +51,7 @@ class Unsaved:
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
         Baseline, Stage, Timing,
-        *METHODS.values(), Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
+        *METHODS.values(), Effects, Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
         SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill,
         Smoothing, Unsaved,
     ]  # fmt: skip

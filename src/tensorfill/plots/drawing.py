@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .._support.moments import written_label
 from .._support.types import Integers
-from .._support.words import label_in_words
 from ..io.atomic import written_beside
 from ..labels import Labels
 
@@ -159,7 +159,7 @@ def name_of(labels: Labels, mode: int) -> str:
 def label_of(labels: Labels, mode: int, index: int) -> str:
     """Return the label of an index of a mode, or its number."""
     keys = labels.keys[mode]
-    return str(index) if keys is None else label_in_words(keys[index])
+    return str(index) if keys is None else written_label(keys[index])
 
 
 def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most: int = 6) -> None:

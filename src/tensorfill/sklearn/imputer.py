@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
@@ -20,6 +20,7 @@ from ..methods.base import Method
 from ..penalties import Penalty
 from .combining import Corrections
 from .learning import checked_candidates, learn, low_rank_methods
+from .mixed import Encoder, is_mixed
 from .projection import Projection
 from .settings import gathered_settings
 
@@ -41,6 +42,9 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     Entries are held out as entries go missing. A logistic model of each feature's gaps gives the odds of an entry to be
     missing, and held-out entries count by these. So if large values of one feature make gaps in another, samples with
     such values decide.
+
+    In a DataFrame of pandas, columns of texts, categories, yes or no, dates and durations are encoded as numbers, and
+    filled with values of their own type.
 
     A sample is filled in the same way whether it was in the training table or not. One with nothing observed gets the
     means. With fewer than ten observed entries, or a single feature that varies, there is nothing to learn from, and
@@ -110,6 +114,9 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Makes the columns that `add_indicator` asks for.
     n_iter_ : int
         Iterations of the last completion.
+    encoder_, encoded_
+        For a DataFrame with texts, categories or dates: how these become numbers, and the imputer of the numbers, which
+        the attributes above are of; otherwise None.
     n_features_in_, feature_names_in_
         As of every estimator.
 
@@ -169,10 +176,14 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Parameters
         ----------
         X : (n_samples, n_features)
-            The table.
+            The table. In a DataFrame of pandas, texts, categories and dates are filled too.
         y
             Not used.
         """
+        self.encoder_: Encoder | None = None
+        self.encoded_: MatrixImputer | None = None
+        if is_mixed(X):
+            return self._fit_encoded(X)
         self._check_flags()
         self._check_time_limit()
         table = self._checked(X, reset=True)
@@ -186,15 +197,46 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self._learn(table)
         return self
 
-    def transform(self, X: ArrayLike) -> Floats:
+    def _fit_encoded(self, X: Any) -> Self:
+        """Learn from the columns as numbers."""
+        encoder = Encoder.of(X)
+        inner = clone(self).set_params(keep_empty_features=True, add_indicator=False).fit(encoder.encoded(X))
+        for name, value in vars(inner).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        self.encoder_, self.encoded_ = encoder, inner
+        self.feature_names_in_: NDArray[np.object_] = np.array(encoder.column_names, dtype=np.object_)
+        self.n_features_in_ = len(self.feature_names_in_)
+        self.empty_ = X.isna().all().to_numpy()
+        self._warn_of_empty()
+        self.indicator_ = MissingIndicator(error_on_new=False).fit(X) if self.add_indicator else None
+        return self
+
+    def _transform_encoded(self, X: Any, encoder: Encoder, inner: MatrixImputer) -> Any:
+        """Return a table with its missing entries filled in, each of the type that its column has."""
+        filled = encoder.filled(X, inner.transform(encoder.encoded(X)))
+        filled = filled if self.keep_empty_features else filled.loc[:, ~self.empty_]
+        if self.indicator_ is None:
+            return filled
+        names = self.indicator_.get_feature_names_out(self.feature_names_in_)
+        return filled.assign(**dict(zip(names, self.indicator_.transform(X).T, strict=True)))
+
+    def transform(self, X: ArrayLike) -> Any:
         """Return a table with its missing entries filled in.
 
         Parameters
         ----------
         X : (n_samples, n_features)
             The table, of samples that `fit` has seen or of others.
+
+        Returns
+        -------
+        array, or DataFrame
+            A DataFrame if `fit` got one with texts, categories or dates; each column keeps its type.
         """
         check_is_fitted(self)
+        if self.encoder_ is not None and self.encoded_ is not None:
+            return self._transform_encoded(X, self.encoder_, self.encoded_)
         table = self._checked(X, reset=False)
         missing = np.isnan(table)
         rows = ((table - self.mean_) / self.scale_).astype(np.float64)

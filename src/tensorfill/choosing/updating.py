@@ -1,0 +1,231 @@
+"""More data for a fit: new entries, and new indices of a mode, without a new search.
+
+The method, its settings, centring, the smooth field and the polish stay as they were chosen. The method starts from its
+earlier answer, in which a new index is the mean of the others. Intervals rest on the earlier held-out errors and on
+those at some of the new entries, which the earlier fit did not see and a second one leaves out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from .._support.checks import listed
+from .._support.types import Floats, Integers
+from ..labels import UNKNOWN, Labelled, Labels
+from ..losses import is_score
+from ..methods.base import Result
+from ..methods.problem import Problem
+from ..models import Centred, FoldedLowRank, Model
+from ..observations import Observations
+from .centring import centred_beside, centred_split
+from .empty_slices import fill_empty_slices
+from .error_bars import ErrorBars
+from .held_out import HeldOut
+from .recipe import Recipe
+from .smooth_field import nothing
+from .splits import Split
+from .task import Run
+from .trials import fitted
+
+HELD_OUT = 0.1
+"""The share of the new entries that is held out for intervals."""
+
+FEWEST = 200
+"""With fewer new entries than this, none are held out, and intervals rest on the earlier errors."""
+
+
+TIGHTER = 0.1
+"""The tolerance of an update, as a share of that of the method: a few new slices change the objective little."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Old and new data together.
+
+    Parameters
+    ----------
+    labels
+        The labels of all indices.
+    places
+        For each mode, the new number of each old index.
+    old, new
+        The old entries, without those that are observed anew, and the new ones, by the new numbers; None for none.
+    """
+
+    labels: Labels
+    places: tuple[Integers, ...]
+    old: Observations | None
+    new: Observations
+
+    @property
+    def all(self) -> Observations:
+        """All entries."""
+        if self.old is None:
+            return self.new
+        coords = np.concatenate([self.old.coords, self.new.coords])
+        values = np.concatenate([self.old.values, self.new.values])
+        return Observations(coords, values, self.new.shape)
+
+    def extended(self, model: Model) -> Model:
+        """Return a model of the old indices for all, with the mean of the old ones at each new one."""
+        for mode, (places, size) in enumerate(zip(self.places, self.new.shape, strict=True)):
+            count = len(places)
+            if size == count:
+                continue
+            rows = np.full(size, UNKNOWN)
+            rows[places] = np.arange(count)
+            mean = np.full((1, count), 1 / count)
+            matrix = scipy.sparse.vstack([scipy.sparse.eye_array(count), scipy.sparse.csr_array(mean)], format="csr")
+            whole = [np.arange(each) for each in model.shape]
+            whole[mode] = np.where(rows == UNKNOWN, count, rows)
+            model = model.multiplied(mode, matrix).restrict(whole)
+        return model.orthonormal() if isinstance(model, FoldedLowRank) else model
+
+
+def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
+    """Return old and new data with the labels of both.
+
+    Parameters
+    ----------
+    labels, old
+        The earlier data.
+    given
+        The new data. Its modes have the names of the old ones, or their order. An index with a label that is not known
+        is a new one; without labels, indices count from 0, and those beyond the old ones are new.
+    """
+    if given.observations.ndim != old.ndim:
+        raise ValueError(
+            f"new data must have the {old.ndim} modes {listed(labels.names)}, but it has {given.observations.ndim}."
+        )
+    same = set(given.labels.names) == set(labels.names)
+    order = [given.labels.names.index(name) for name in labels.names] if same else list(range(old.ndim))
+    keys: list[NDArray[Any] | None] = []
+    places: list[Integers] = []
+    columns: list[Integers] = []
+    shape: list[int] = []
+    for mode, at in enumerate(order):
+        index = given.observations.coords[:, at]
+        new_keys, size = given.labels.keys[at], given.observations.shape[at]
+        if labels.keys[mode] is None:
+            index = index if new_keys is None else labels.positions(mode, new_keys)[index]
+            size = max(old.shape[mode], size if new_keys is None else int(index.max(initial=0)) + 1)
+            keys.append(None)
+            places.append(np.arange(old.shape[mode]))
+        else:
+            merged = labels.merged(mode, np.arange(size) if new_keys is None else new_keys)
+            keys.append(merged.keys)
+            places.append(merged.old)
+            index, size = merged.new[index], len(merged.keys)
+        columns.append(index)
+        shape.append(size)
+    new = Observations(np.stack(columns, axis=1), given.observations.values.astype(old.dtype), tuple(shape))
+    moved = np.stack([place[column] for place, column in zip(places, old.coords.T, strict=True)], axis=1)
+    kept = ~np.isin(np.ravel_multi_index(tuple(moved.T), new.shape), new.positions)
+    before = Observations(moved[kept], old.values[kept], new.shape) if kept.any() else None
+    return Grown(Labels(labels.names, tuple(keys), labels.value), tuple(places), before, new)
+
+
+@dataclass(frozen=True, eq=False)
+class Updated:
+    """The answer to old and new data.
+
+    Parameters
+    ----------
+    result
+        The answer of the method with its stages.
+    core
+        The answer of the method alone, to go on from.
+    recipe, error_bars
+        Those of the fit, brought up to date.
+    """
+
+    result: Result
+    core: Model
+    recipe: Recipe
+    error_bars: ErrorBars | None
+
+
+def core_of(model: Model) -> Model:
+    """Return what a method can start from: a model without the mean and the effects."""
+    return model.model if isinstance(model, Centred) else model
+
+
+def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, run: Run) -> Updated:
+    """Fit old and new entries as a recipe says, from an earlier answer of its method.
+
+    Parameters
+    ----------
+    recipe
+        What was chosen.
+    data
+        The entries, with values as the loss takes them.
+    core
+        The earlier answer of the method alone.
+    bars
+        The earlier errors at held-out entries; None for no intervals.
+    run
+        The clock and the rest that accompanies the run.
+    """
+    start = data.extended(core)
+    if recipe.holdout is not None and data.old is not None:
+        recipe = replace(recipe, method=recipe.method.rescaled(1 + len(data.new) / len(data.old)))
+    new_bars = None if bars is None else _moved(bars, data)
+    if new_bars is not None and len(data.new) >= FEWEST:
+        new_bars = _with_new_errors(new_bars, recipe, data, start, run)
+    run.display.begin("fitting all entries", recipe.method.max_iter)
+    result, core = _fitted(recipe, data.all, start, run)
+    # A generator of its own, so that nothing else depends on whether slices are empty.
+    filled = fill_empty_slices(result.model, data.all, recipe.loss, np.random.default_rng(0))  # type: ignore[arg-type]
+    if new_bars is not None:
+        new_bars = replace(new_bars, slices=filled.errors)
+    recipe = replace(recipe, fills=tuple(filled.fills))
+    return Updated(replace(result, model=filled.model), core, recipe, new_bars)
+
+
+def _fitted(recipe: Recipe, entries: Observations, start: Model, run: Run) -> tuple[Result, Model]:
+    """Return the answer with all stages, and that of the method alone."""
+    whole = Split(Problem(entries, recipe.loss), entries)  # type: ignore[arg-type]
+    split = whole
+    if recipe.centred:
+        split = centred_beside(whole, start) if is_score(recipe.loss) else centred_split(whole)
+    method, problem = replace(recipe.method, tol=TIGHTER * recipe.method.tol), split.problem
+    first = start if method.can_start_from(start, problem) else None
+    result = fitted(method, problem, first, rng=run.rng, callback=run.watch(), clock=run.clock)
+    model = result.model
+    if recipe.polish is not None and result.finished:
+        model = recipe.polish(problem, model, run.clock)
+    core = model
+    if recipe.smoothing is not None:
+        run.display.begin("smoothing", None)
+        model = recipe.smoothing.added_to(
+            model if recipe.smoothing.low_rank else nothing(entries), problem.observations
+        )  # fmt: skip
+    return replace(result, model=split.whole(model)), core
+
+
+def _moved(bars: ErrorBars, data: Grown) -> ErrorBars:
+    """Return the earlier errors with the new numbers of their indices."""
+    held = bars.held_out
+    if held is None:
+        return bars
+    coords = np.stack([place[column] for place, column in zip(data.places, held.coords.T, strict=True)], axis=1)
+    return replace(bars, held_out=replace(held, coords=coords, around=data.all))
+
+
+def _with_new_errors(bars: ErrorBars, recipe: Recipe, data: Grown, start: Model, run: Run) -> ErrorBars:
+    """Return the errors with those at some new entries, of a fit without them."""
+    run.display.begin("fitting without the held-out entries", recipe.method.max_iter)
+    chosen = run.rng.random(len(data.new)) < HELD_OUT
+    others = replace(data, new=data.new.select(~chosen)).all
+    result, _ = _fitted(recipe, others, start, run)
+    model = result.finished_or_stopped().model
+    new = HeldOut.at(data.new.select(chosen), recipe.loss, model, others, data.all)  # type: ignore[arg-type]
+    weights = None if bars.weights is None else np.concatenate([bars.weights, np.ones(len(new))])
+    residuals: Floats = np.concatenate([bars.residuals, new.residuals])
+    both = None if bars.held_out is None else bars.held_out.joined(new)
+    return replace(bars, residuals=residuals, weights=weights, held_out=both)

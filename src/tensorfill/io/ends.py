@@ -1,0 +1,62 @@
+"""Filled data with the ends of intervals, as tables and NetCDF files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._support.optional import need
+from ..labels import Labels
+from .atomic import named_beside, written_beside
+
+
+def write_with_ends(path: Path, kind: str, filled: Any, labels: Labels) -> None:
+    """Write filled data beside the ends of its intervals.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        Its format: ``"csv"``, ``"tsv"``, ``"parquet"`` or ``"netcdf"``.
+    filled
+        What `Fit.filled` returns if asked for intervals: a table, a Dataset, or three arrays.
+    labels
+        The labels of arrays.
+    """
+    if isinstance(filled, tuple):
+        filled = _dataset(filled, labels) if kind == "netcdf" else _table(filled, labels)
+    if kind == "netcdf":
+        need("netCDF4", "files")
+        with named_beside(path) as beside:
+            filled.to_netcdf(beside, engine="netcdf4")
+        return
+    with written_beside(path) as file:
+        if kind == "parquet":
+            filled.to_parquet(file, index=False)
+        else:
+            compression = "gzip" if path.suffix.lower() == ".gz" else None
+            filled.to_csv(file, sep="," if kind == "csv" else "\t", index=False, compression=compression)
+
+
+def _named(parts: tuple[Any, ...], labels: Labels) -> dict[str, Any]:
+    return dict(zip([labels.value, f"{labels.value}_low", f"{labels.value}_high"], parts, strict=True))
+
+
+def _table(parts: tuple[Any, ...], labels: Labels) -> Any:
+    shape = parts[0].shape
+    places = [each.ravel() for each in np.indices(shape)]
+    columns = {
+        name: place if keys is None else np.asarray(keys)[place]
+        for name, keys, place in zip(labels.names, labels.keys, places, strict=True)
+    }
+    values = {name: part.ravel() for name, part in _named(parts, labels).items()}
+    return need("pandas", "files").DataFrame(columns | values)
+
+
+def _dataset(parts: tuple[Any, ...], labels: Labels) -> Any:
+    coords = {name: keys for name, keys in zip(labels.names, labels.keys, strict=True) if keys is not None}
+    named = {name: (labels.names, part) for name, part in _named(parts, labels).items()}
+    return need("xarray", "files").Dataset(named, coords=coords)

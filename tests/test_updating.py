@@ -1,0 +1,202 @@
+"""More data for a fit, and fits that start from others."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import tensorfill
+from tensorfill import Choice, Observations, complete
+from tensorfill.choosing.updating import grown
+from tensorfill.labels import Labelled, Labels
+from tensorfill.metrics import rmse
+
+from .refusal import refuses
+
+SHAPE = (24, 20, 8)
+
+
+def example(seed=0, noise=0.05):
+    """Return days x hours x stations of low rank with effects, and the same with holes."""
+    rng = np.random.default_rng(seed)
+    truth = 10 + sum(np.ix_(*(rng.standard_normal(size) for size in SHAPE)))
+    truth = truth + 2 * np.einsum("ir,jr,kr->ijk", *(rng.standard_normal((size, 2)) for size in SHAPE))
+    data = truth + noise * rng.standard_normal(SHAPE)
+    return truth, np.where(rng.random(SHAPE) < 0.5, data, np.nan)
+
+
+TRUTH, HOLES = example()
+DAYS = np.datetime64("2024-03-01") + np.arange(SHAPE[0])
+
+
+def labelled(first, last):
+    names = {"day": DAYS[first:last], "hour": np.arange(SHAPE[1]), "station": list("ABCDEFGH")}
+    return xr.DataArray(HOLES[first:last], names, name="flow")
+
+
+WAYS = {
+    "cp": {"method": "cp", "rank": 2},
+    "centred": {"method": "tucker_als", "rank": 2, "centre": True},
+    "nort": {"lam": 0.5, "choose": Choice()},
+    "chosen": {"method": "cp"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_new_days_are_filled_as_well_as_by_a_new_fit_with_the_same_settings(way):
+    first = complete(labelled(0, 18), smooth=None, rng=0, **WAYS[way])
+    later = first.update(labelled(18, 24), rng=0)
+    anew = complete(labelled(0, 24), **{"smooth": None, **first.recipe.arguments()})
+    missing = np.isnan(HOLES)
+    errors = [rmse(np.asarray(fit.to_dense())[missing], TRUTH[missing]) for fit in (later, anew)]
+    assert errors[0] < 1.1 * errors[1] + 0.01
+    assert later.recipe.centred == first.recipe.centred
+    assert (later.error_bars is None) == (first.error_bars is None)
+    xr.testing.assert_equal(later.filled().day, labelled(0, 24).day)
+    assert later.filled().dims == ("day", "hour", "station")
+
+
+def test_an_update_costs_less_than_a_search():
+    first = complete(labelled(0, 22), method="nort", smooth=None, rng=0)
+    iterations = []
+    later = first.update(labelled(22, 24), rng=0, callback=lambda record, model: iterations.append(record) and None)
+    of_a_search = sum(point.iterations for point in first.path)
+    assert len(iterations) < 0.5 * of_a_search
+    assert later.held_out_error < 1.5 * first.held_out_error
+
+
+def test_intervals_stay_and_count_new_entries():
+    first = complete(
+        labelled(0, 18), method="cp", rank=2, centre=True, choose=Choice(validation=0.2), smooth=None, rng=0
+    )
+    later = first.update(labelled(18, 24), rng=0)
+    assert len(later.residuals) > len(first.residuals)
+    np.testing.assert_array_equal(later.residuals[: len(first.residuals)], first.residuals)
+    missing = np.isnan(HOLES)
+    _, low, high = later.predict(np.argwhere(missing), interval=0.9)
+    rng = np.random.default_rng(1)
+    seen = TRUTH[missing] + 0.05 * rng.standard_normal(missing.sum())
+    assert np.mean((low <= seen) & (seen <= high)) > 0.85
+
+
+def test_a_smooth_field_stays():
+    rows, columns = np.meshgrid(np.linspace(0, 3, 30), np.linspace(0, 2, 24), indexing="ij")
+    truth = np.sin(rows * columns) + np.cos(3 * rows) * columns
+    holes = np.where(np.random.default_rng(0).random(truth.shape) < 0.5, truth, np.nan)
+    first = complete(holes[:26], lam=0.1, smooth=[0, 1], rng=0)
+    assert first.recipe.smoothing is not None
+    new = np.full_like(holes, np.nan)
+    new[26:] = holes[26:]
+    later = first.update(new, rng=0)
+    assert later.recipe.smoothing == first.recipe.smoothing
+    assert rmse(later.to_dense(), truth) < 0.3 * truth.std()
+    again = later.update(new, rng=0)
+    assert again.shape == later.shape
+
+
+@pytest.mark.parametrize("loss", ["poisson", "logistic"])
+def test_counts_and_yes_or_no_are_updated_on_their_own_scale(loss):
+    rng = np.random.default_rng(0)
+    rates = np.outer(rng.uniform(0.5, 4, 30), rng.uniform(0.5, 2, 20))
+    data = (
+        rng.poisson(rates).astype(float) if loss == "poisson" else (rng.random(rates.shape) < rates / 8).astype(float)
+    )
+    first = complete(data[:25], loss=loss, method="cp", rank=1, centre=True, choose=Choice(), rng=0)
+    new = np.full_like(data, np.nan)
+    new[25:, ::2] = data[25:, ::2]
+    later = first.update(new, rng=0)
+    filled = later.filled()
+    assert filled.shape == data.shape
+    assert set(np.unique(filled[:25])) <= set(np.unique(data))
+    assert (filled >= 0).all()
+
+
+def test_a_fit_with_its_data_can_be_updated_from_a_file(tmp_path):
+    first = complete(labelled(0, 18), method="cp", rank=2, centre=True, smooth=None, rng=0)
+    first.save(tmp_path / "fit.npz", data=True)
+    loaded = tensorfill.load(tmp_path / "fit.npz")
+    one, other = (fit.update(labelled(18, 24), rng=0) for fit in (first, loaded))
+    np.testing.assert_allclose(np.asarray(one.to_dense()), np.asarray(other.to_dense()))
+    first.save(tmp_path / "without.npz")
+    refuses(
+        ValueError, ["needs the data", "data=True"], lambda: tensorfill.load(tmp_path / "without.npz").update(HOLES)
+    )
+
+
+# Labels
+
+
+def labelled_entries(names, keys, coords, values):
+    shape = tuple(len(each) for each in keys)
+    return Labelled(Observations(coords, values, shape), Labels(names, tuple(np.array(each) for each in keys)))
+
+
+def test_old_and_new_data_are_merged_by_label():
+    old = labelled_entries(("year", "town"), ([2020, 2022], ["B", "A"]), [[0, 0], [1, 1]], [1.0, 2.0])
+    new = labelled_entries(("town", "year"), (["C", "A"], [2021, 2022]), [[0, 0], [1, 1]], [3.0, 4.0])
+    both = grown(old.labels, old.observations, new)
+    assert both.labels.names == ("year", "town")
+    assert both.labels.keys[0].tolist() == [2020, 2021, 2022]
+    assert both.labels.keys[1].tolist() == ["B", "A", "C"]
+    # The value of 2022 in A is observed anew.
+    expected = np.full((3, 3), np.nan)
+    expected[0, 0], expected[2, 1], expected[1, 2] = 1.0, 4.0, 3.0
+    np.testing.assert_array_equal(both.all.to_dense(), expected)
+
+
+def test_a_new_index_begins_as_the_mean_of_the_others():
+    old = labelled_entries(("a", "b"), ([1, 3], ["x", "y"]), [[0, 0]], [1.0])
+    new = labelled_entries(("a", "b"), ([2], ["x"]), [[0, 0]], [1.0])
+    both = grown(old.labels, old.observations, new)
+    model = tensorfill.models.Tucker((2, 2), [[1.0]], [[[1.0], [3.0]], [[1.0], [10.0]]])
+    np.testing.assert_allclose(both.extended(model).to_dense(), [[1, 10], [2, 20], [3, 30]])
+
+
+@pytest.mark.parametrize(("words", "action"), [
+    (["2 modes", "'day', 'hour'"],
+     lambda: complete(pd.DataFrame({"day": [1, 2] * 6, "hour": np.repeat(range(6), 2), "x": np.arange(12.0)}),
+                      method="cp", rank=1, rng=0).update(np.ones((2, 2, 2)))),
+    (["start", "every setting"], lambda: complete(HOLES, start=complete(HOLES, lam=1.0, rng=0), rng=0)),
+    (["start", "shape", "Fit.update"],
+     lambda: complete(HOLES, lam=1.0, start=complete(HOLES[:5], lam=1.0, rng=0), rng=0)),
+])  # fmt: skip
+def test_what_cannot_go_on_gets_one_sentence(words, action):
+    refuses(ValueError, words, action)
+
+
+def test_a_table_grows():
+    long = labelled(0, 24).to_series().rename("flow").reset_index()
+    old, new = long[long.day < DAYS[18]], long[long.day >= DAYS[18]].dropna()
+    first = complete(old, method="cp", rank=2, centre=True, smooth=None, rng=0)
+    filled = first.update(new, rng=0).filled()
+    assert list(filled.columns) == list(long.columns)
+    assert len(filled) == np.prod(SHAPE)
+    assert filled.day.dtype.kind == "M"
+
+
+# Starting from a fit
+
+
+@pytest.mark.parametrize("way", [
+    {"method": "cp", "rank": 2},
+    {"method": "cp", "rank": 2, "centre": True},
+    {"lam": 0.5, "centre": True, "smooth": [0]},
+    {"method": "grow", "rank": 2, "form": "cp"},
+], ids=["cp", "centred", "smoothed", "grow"])  # fmt: skip
+def test_every_fit_can_be_started_from(way):
+    first = complete(HOLES, rng=0, **{"smooth": None, **way})
+    again = complete(HOLES, start=first, **first.recipe.arguments())
+    assert again.history[-1].iteration <= max(first.history[-1].iteration, 3)
+    assert rmse(again.to_dense(), first.to_dense()) < 0.02 * TRUTH.std()
+
+
+def test_an_answer_of_another_kind_does_no_harm():
+    other = complete(HOLES, method="cp", rank=1, rng=0)
+    fit = complete(HOLES, lam=0.5, start=other, rng=0)
+    plain = complete(HOLES, lam=0.5, rng=0)
+    np.testing.assert_allclose(fit.to_dense(), plain.to_dense())
+    assert dataclasses.replace(fit, core=None).shape == HOLES.shape
