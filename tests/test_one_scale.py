@@ -151,14 +151,13 @@ def test_poisson_has_no_probability(score):
     refuses(ValueError, ["loss='logistic'", "Poisson("], lambda: fit.predict_proba(missing))
 
 
-def test_no_intervals_of_scores(score):
+def test_intervals_of_signs_are_sets_on_the_scale_of_the_data(score):
     data, missing = observed(signs(score))
     fit = complete(data, loss="logistic", lam=0.5, choose=Choice(), rng=0)
-    assert fit.residuals is not None
-    refuses(ValueError, ["interval", "scores"], lambda: fit.predict(missing, interval=0.9))
-    counts, missing = observed(np.round(np.exp(score / 3)))
-    fit = complete(counts, loss="poisson", lam=0.5, rng=0)
-    refuses(ValueError, ["interval", "scores"], lambda: fit.predict(missing, interval=0.9))
+    values, low, high = fit.predict(missing, interval=0.9)
+    assert set(np.unique([low, high])) <= {-1.0, 1.0}
+    np.testing.assert_allclose(values, 2 * fit.predict_proba(missing) - 1)
+    assert (low <= high).all()
 
 
 def test_nothing_dense_is_built_and_coords_are_checked(score):

@@ -22,7 +22,7 @@ from ..methods.base import Result
 from ..methods.problem import Problem
 from ..models import Centred, FoldedLowRank, Model
 from ..observations import Observations
-from .centring import centred_beside, centred_split
+from .centring import centred_beside, centred_split, is_of_differences
 from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
 from .held_out import HeldOut
@@ -38,6 +38,12 @@ HELD_OUT = 0.1
 FEWEST = 200
 """With fewer new entries than this, none are held out, and intervals rest on the earlier errors."""
 
+
+SOURCES, ENTRIES = 300, 500
+"""At most so many old slices, and entries of a new one, decide where a new slice starts."""
+
+RIDGE = 1e-4
+"""The ridge of their weights, relative to the mean square of the old slices."""
 
 TIGHTER = 0.1
 """The tolerance of an update, as a share of that of the method: a few new slices change the objective little."""
@@ -61,6 +67,10 @@ class Grown:
     places: tuple[Integers, ...]
     old: Observations | None
     new: Observations
+
+    def fresh(self, mode: int) -> Integers:
+        """Return the indices of a mode that are new."""
+        return np.setdiff1d(np.arange(self.new.shape[mode]), self.places[mode])
 
     @property
     def all(self) -> Observations:
@@ -178,7 +188,7 @@ def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, ru
     if new_bars is not None and len(data.new) >= FEWEST:
         new_bars = _with_new_errors(new_bars, recipe, data, start, run)
     run.display.begin("fitting all entries", recipe.method.max_iter)
-    result, core = _fitted(recipe, data.all, start, run)
+    result, core = _fitted(recipe, data, start, run)
     # A generator of its own, so that nothing else depends on whether slices are empty.
     filled = fill_empty_slices(result.model, data.all, recipe.loss, np.random.default_rng(0))  # type: ignore[arg-type]
     if new_bars is not None:
@@ -187,13 +197,16 @@ def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, ru
     return Updated(replace(result, model=filled.model), core, recipe, new_bars)
 
 
-def _fitted(recipe: Recipe, entries: Observations, start: Model, run: Run) -> tuple[Result, Model]:
+def _fitted(recipe: Recipe, data: Grown, start: Model, run: Run) -> tuple[Result, Model]:
     """Return the answer with all stages, and that of the method alone."""
+    entries = data.all
     whole = Split(Problem(entries, recipe.loss), entries)  # type: ignore[arg-type]
     split = whole
     if recipe.centred:
         split = centred_beside(whole, start) if is_score(recipe.loss) else centred_split(whole)
     method, problem = replace(recipe.method, tol=TIGHTER * recipe.method.tol), split.problem
+    if is_of_differences(problem.loss):
+        start = _folded_in(start, data, problem.observations)
     first = start if method.can_start_from(start, problem) else None
     result = fitted(method, problem, first, rng=run.rng, callback=run.watch(), clock=run.clock)
     model = result.model
@@ -206,6 +219,41 @@ def _fitted(recipe: Recipe, entries: Observations, start: Model, run: Run) -> tu
             model if recipe.smoothing.low_rank else nothing(entries), problem.observations
         )  # fmt: skip
     return replace(result, model=split.whole(model)), core
+
+
+def _folded_in(model: Model, data: Grown, entries: Observations) -> Model:
+    """Return a model whose new slices are the weighted sums of old ones that fit their entries best.
+
+    The weights are the nearest to those of the mean, by least squares with a small ridge.
+    """
+    for mode, size in enumerate(model.shape):
+        fresh, old = data.fresh(mode), data.places[mode]
+        if not len(fresh):
+            continue
+        sources = old[np.linspace(0, len(old) - 1, min(len(old), SOURCES)).astype(int)]
+        kept = np.setdiff1d(np.arange(size), fresh)
+        weights = scipy.sparse.lil_array((size, size))
+        weights[kept, kept] = 1.0
+        for index in fresh:
+            weights[[index], sources] = _weights_of_slices(model, mode, int(index), sources, entries)
+        model = model.multiplied(mode, scipy.sparse.csr_array(weights))
+    return model.orthonormal() if isinstance(model, FoldedLowRank) else model
+
+
+def _weights_of_slices(model: Model, mode: int, index: int, sources: Integers, entries: Observations) -> Floats:
+    """Return the weights of old slices in a new one."""
+    mean: Floats = np.full(len(sources), 1 / len(sources))
+    within = np.flatnonzero(entries.coords[:, mode] == index)[:ENTRIES]
+    if not len(within):
+        return mean
+    coords = np.repeat(entries.coords[within][:, None, :], len(sources), axis=1)
+    coords[:, :, mode] = sources
+    slices = model.predict(coords.reshape(-1, model.ndim)).reshape(len(within), len(sources)).astype(np.float64)
+    gram = slices @ slices.T
+    ridge = RIDGE * np.trace(gram) / len(gram) + np.finfo(np.float64).tiny
+    step = slices.T @ np.linalg.solve(gram + ridge * np.eye(len(gram)), entries.values[within] - slices @ mean)
+    weights: Floats = mean + step
+    return weights
 
 
 def _moved(bars: ErrorBars, data: Grown) -> ErrorBars:
@@ -221,10 +269,10 @@ def _with_new_errors(bars: ErrorBars, recipe: Recipe, data: Grown, start: Model,
     """Return the errors with those at some new entries, of a fit without them."""
     run.display.begin("fitting without the held-out entries", recipe.method.max_iter)
     chosen = run.rng.random(len(data.new)) < HELD_OUT
-    others = replace(data, new=data.new.select(~chosen)).all
-    result, _ = _fitted(recipe, others, start, run)
+    without = replace(data, new=data.new.select(~chosen))
+    result, _ = _fitted(recipe, without, start, run)
     model = result.finished_or_stopped().model
-    new = HeldOut.at(data.new.select(chosen), recipe.loss, model, others, data.all)  # type: ignore[arg-type]
+    new = HeldOut.at(data.new.select(chosen), recipe.loss, model, without.all, data.all)  # type: ignore[arg-type]
     weights = None if bars.weights is None else np.concatenate([bars.weights, np.ones(len(new))])
     residuals: Floats = np.concatenate([bars.residuals, new.residuals])
     both = None if bars.held_out is None else bars.held_out.joined(new)
