@@ -60,7 +60,7 @@ class Admm(Overlapped):
     >>> from tensorfill.datasets import synthetic
     >>> from tensorfill.losses import Square
     >>> data = synthetic((10, 9, 8), rank=1, rng=0)
-    >>> Admm(lam=0.01).solve(Problem(data.observations, Square()), rng=0).model
+    >>> Admm(lam=0.1).solve(Problem(data.observations, Square()), rng=0).model
     FoldedLowRank(shape=(10, 9, 8), modes=(0, 1, 2), ranks=(1, 1, 1))
     """
 
