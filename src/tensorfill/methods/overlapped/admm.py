@@ -60,7 +60,7 @@ class Admm(Overlapped):
     >>> from tensorfill.datasets import synthetic
     >>> from tensorfill.losses import Square
     >>> data = synthetic((10, 9, 8), rank=1, rng=0)
-    >>> Admm(lam=0.01).solve(Problem(data.observations, Square()), rng=0).model
+    >>> Admm(lam=0.1).solve(Problem(data.observations, Square()), rng=0).model
     FoldedLowRank(shape=(10, 9, 8), modes=(0, 1, 2), ranks=(1, 1, 1))
     """
 
@@ -84,7 +84,7 @@ class Admm(Overlapped):
 ALWAYS, IF_APART = 1.05, 1.2
 """How zeta grows: in every iteration, as in transdim, or only if the copies came no nearer to each other."""
 
-SHARES = (0.05, 0.1, 0.2, 0.3)
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """The shares of free singular values that are tried if observed entries are fixed."""
 
 

@@ -65,7 +65,7 @@ class PaApg(Overlapped):
     >>> from tensorfill.datasets import synthetic
     >>> from tensorfill.losses import Square
     >>> data = synthetic((10, 9, 8), rank=1, rng=0)
-    >>> PaApg(lam=0.01).solve(Problem(data.observations, Square()), rng=0).model
+    >>> PaApg(lam=0.1).solve(Problem(data.observations, Square()), rng=0).model
     FoldedLowRank(shape=(10, 9, 8), modes=(0, 1, 2), ranks=(1, 1, 1))
     """
 
