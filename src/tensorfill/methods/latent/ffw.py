@@ -42,7 +42,7 @@ from .terms import LatentSquares, LeadingPairs
 RATIO = 0.5
 """Each lambda of the path is this much of the last."""
 
-POINTS = 9
+POINTS = 12
 """The number of lambdas on the path."""
 
 PATH_STEPS = 8
