@@ -68,6 +68,7 @@ def check_products(pattern, coords, shape, rng, block):
         matrix = unfold(tensor, mode)
         a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
         close(alone(pattern, mode, values).round_trip(a).block, matrix.T @ a)
+        close(pattern.left(mode, values, a), matrix.T @ a)
         close(right(pattern, mode, values, b), matrix @ b)
 
 

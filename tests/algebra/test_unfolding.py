@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from tensorfill.algebra.unfolding import (
     large_modes,
     sizes_around,
     smallest_index_type,
+    times,
     unfold,
 )
 from tests.strategies import ORDERS, generators, modes, shapes
@@ -146,3 +148,11 @@ def test_the_width_of_column_index_follows_the_number_of_columns():
 )
 def test_large_modes(shape, expected):
     assert large_modes(shape) == expected
+
+
+@pytest.mark.parametrize("last", [3, 0])
+def test_a_sparse_matrix_multiplies_as_a_dense_one_also_where_there_is_nothing(last):
+    matrix, tensor = np.arange(8.0).reshape(4, 2), np.arange(6.0 * last).reshape(3, 2, last)
+    product = times(scipy.sparse.csr_array(matrix), tensor, 1)
+    assert product.shape == (3, 4, last)
+    np.testing.assert_array_equal(product, times(matrix, tensor, 1))

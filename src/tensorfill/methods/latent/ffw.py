@@ -30,10 +30,11 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..._support.checks import is_auto, real_number
+from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.component import Component
 from ...models import FoldedLowRank, Model
-from ..base import Axis, Progress
+from ..base import Axis, Callback, Progress, Result
 from ..problem import Problem
 from .base import LatentMethod, answer
 from .terms import LatentSquares, LeadingPairs
@@ -41,8 +42,11 @@ from .terms import LatentSquares, LeadingPairs
 RATIO = 0.5
 """Each lambda of the path is this much of the last."""
 
-POINTS = 14
+POINTS = 12
 """The number of lambdas on the path."""
+
+PATH_STEPS = 8
+"""The most steps at each point of a path."""
 
 NEW_TERMS = 4
 """The terms that a step adds in each mode."""
@@ -50,7 +54,7 @@ NEW_TERMS = 4
 SWEEPS = 2
 """The sweeps that find them; the next step goes on from what these leave."""
 
-CORRECTIONS = 15
+CORRECTIONS = 10
 """The proximal gradient steps after new terms."""
 
 NOTHING = 1e-10
@@ -62,7 +66,7 @@ class FFW(LatentMethod):
     """The scaled latent nuclear norm by Frank-Wolfe steps, for the square loss.
 
     The answer is a sum of low-rank matrices, one for each mode, folded into tensors. An iteration takes a few products
-    with the sparse unfoldings of the gradient, and 15 corrections of about 2 k multiplications an entry with k terms.
+    with the sparse unfoldings of the gradient, and ten corrections of about 2 k multiplications an entry with k terms.
     Nothing of the size of the tensor is made. Take it as a convex baseline for sparse data: no bad
     minima, but large values are shrunk, so where the data is truly of low rank others are nearer.
 
@@ -98,7 +102,7 @@ class FFW(LatentMethod):
     """
 
     name: ClassVar[str] = "ffw"
-    trial_iterations: ClassVar[int | None] = 8
+    trial_iterations: ClassVar[int | None] = PATH_STEPS
 
     lam: float | str = "auto"
 
@@ -125,6 +129,21 @@ class FFW(LatentMethod):
     def rescaled(self, ratio: float) -> Self:
         """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""
         return replace(self, lam=float(self.lam) * math.sqrt(ratio))
+
+    def approach(
+        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    ) -> Result | None:
+        """Return the answer just above lambda, reached through larger ones: a fraction of the steps from zero."""
+        result = None
+        for lam in replace(self, lam="auto").axes(problem, rng)[0].values:
+            if lam * RATIO <= float(self.lam):
+                break
+            stage = replace(self, lam=lam, max_iter=min(self.max_iter, PATH_STEPS))
+            start = None if result is None else result.model
+            result = stage.solve(problem, start=start, rng=rng, callback=callback, clock=clock)
+            if not result.finished:
+                break
+        return result
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> FFWSolver:
         """Return a solver that stands at `start`, or at zero."""
