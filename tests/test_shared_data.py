@@ -69,7 +69,8 @@ def test_intervals_hold_what_they_promise_for_entries_missing_at_random(data, sh
     fit = complete(np.where(hidden, np.nan, truth), rng=0)
     assert str(fit.recipe.holdout) == "single entries"
     # The last fit has a ninth more entries than the fit whose residuals make the intervals, and is better.
-    assert 0.88 < coverage(fit, truth, hidden) < 0.93
+    # Scales that are learnt from few errors make intervals rather too wide than too narrow.
+    assert 0.88 < coverage(fit, truth, hidden) < 0.95
 
 
 def test_intervals_are_neither_wide_nor_narrow_for_the_fit_whose_residuals_they_rest_on():

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from tensorfill.choosing.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.nort.descent import SPARE_RANK, largest_cut
-from tensorfill.methods.nort.search import LEAST_WEIGHT, Candidate, NortSearch, _hopeless
+from tensorfill.methods.nort.search import LEAST_WEIGHT, Candidate, NortSearch
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, CappedL1, Nuclear, cut
@@ -352,19 +351,3 @@ def test_what_is_held_out_of_a_tensor_with_a_huge_mode_takes_no_room_of_its_size
     coords = np.array([[0, 0], [1, 10**10], [2, 3 * 10**10], [3, 10**10], [0, 10**10]])
     data = Observations(coords, np.arange(5.0), (4, 10**11))
     assert make_holdout("auto", data).block == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("rank", "score", "since", "over"),
-    [
-        (60, 1.01, 2, True),
-        (60, 1.01, 1, False),
-        (60, 0.999, 2, False),
-        (10, 1.01, 2, False),
-        (10, 1.01, 4, True),
-        (10, 1.2, 1, True),
-    ],
-)
-def test_a_path_ends_sooner_where_ranks_are_many(rank, score, since, over):
-    best, last = (SimpleNamespace(point=SimpleNamespace(held_out=each, ranks=(rank, 70))) for each in (1.0, score))
-    assert _hopeless(last, best, since) is over

@@ -30,7 +30,7 @@ def test_a_variation_that_loses_is_given_up_and_counts_as_finished(splits):
     worse = Nort(lam=2.0, penalty="nuclear", max_iter=60, tol=0.0)
     whole = trials.run(worse, good, tried={})
     given_up = trials.run(worse, good, tried={}, variation=True)
-    assert whole.point.iterations == 60
+    assert whole.point.iterations > FIRST_CHECK + CHECKED_EVERY
     assert given_up.point.iterations in (FIRST_CHECK, FIRST_CHECK + CHECKED_EVERY)
     assert given_up.results[0].status is Status.MAX_ITER
     assert trials.best is good

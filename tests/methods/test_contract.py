@@ -238,7 +238,8 @@ def test_a_search_that_is_stopped_answers_with_the_best_so_far(name):
     assert fit.status is Status.INTERRUPTED
     assert len(calls) == 25
     for each in (limited, fit):
-        assert each.method.name == name
+        # Until a trial is better than these, the mean and the effects of each index are the best.
+        assert each.method.name in (name, "effects")
         assert np.isfinite(each.to_dense()).all()
         assert each.residuals is not None
 

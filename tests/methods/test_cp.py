@@ -102,10 +102,10 @@ def test_yes_or_no_and_counts_are_predicted_better_than_by_their_mean():
     shape = (14, 13, 12)
     scores = 3 * dense_of([rng.choice([-1, 1], (size, 1)) + 0.3 * rng.standard_normal((size, 1)) for size in shape])
     seen = rng.random(shape) < 0.6
-    likes = (rng.random(shape) < Logistic().mean(scores)).astype(float)
+    likes = (rng.random(shape) < Logistic().probability(scores)).astype(float)
     fit = complete(np.where(seen, likes, np.nan), method="cp", loss="logistic", rng=0)
     guess = fit.predict_proba(np.argwhere(~seen))
-    assert rmse(guess, Logistic().mean(scores)[~seen]) < 0.5 * Logistic().mean(scores).std()
+    assert rmse(guess, Logistic().probability(scores)[~seen]) < 0.5 * Logistic().probability(scores).std()
     rates = np.exp(dense_of([rng.random((size, 1)) + 0.5 for size in shape]))
     counts = rng.poisson(rates).astype(float)
     fit = complete(np.where(seen, counts, np.nan), method="cp", loss="poisson", rng=0)

@@ -43,7 +43,9 @@ def drawn(axes):
 
 
 def from_file(fit):
-    return dataclasses.replace(fit, observations=None, held_out=None)
+    """Return a fit as an older file had it, without the entries."""
+    bars = None if fit.error_bars is None else dataclasses.replace(fit.error_bars, held_out=None)
+    return dataclasses.replace(fit, observations=None, error_bars=bars)
 
 
 def with_history(fit, *records):

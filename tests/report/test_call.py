@@ -33,10 +33,10 @@ def same(one, other):
     assert one.lam == other.lam
 
 
-def nearly_same(one, other):
+def nearly_same(one, other, within=0.01):
     # A few entries that the data hardly determines may differ by more.
     difference = np.sqrt(np.mean((one[...] - other[...]) ** 2))
-    assert difference < 0.01 * one.observations.values.std()
+    assert difference < within * one.observations.values.std()
     assert other.path is None
 
 
@@ -115,7 +115,8 @@ class TestTheCallRepeatsTheFit:
     def test_every_other_method(self, method, data):
         fit = tensorfill.complete(data, method=method, rng=0, **NO_STAGES)
         same(run(call_to_repeat(fit), data), fit)
-        nearly_same(fit, run(call_without_search(fit), data))
+        # Slow methods stop elsewhere if they do not start from the answer of a search.
+        nearly_same(fit, run(call_without_search(fit), data), within=0.05)
 
     def test_the_rank_of_a_tucker_model(self):
         assert "method=TuckerAls(rank=2)," in call_without_search(examples.tucker())

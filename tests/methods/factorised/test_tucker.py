@@ -91,10 +91,10 @@ def test_yes_or_no_and_counts_are_predicted_better_than_by_their_mean():
     signs = [rng.choice([-1, 1], (size, 1)) + 0.3 * rng.standard_normal((size, 1)) for size in shape]
     scores = 3 * Tucker(shape, np.ones((1, 1, 1)), signs).to_dense()
     seen = rng.random(shape) < 0.6
-    likes = (rng.random(shape) < Logistic().mean(scores)).astype(float)
+    likes = (rng.random(shape) < Logistic().probability(scores)).astype(float)
     fit = complete(np.where(seen, likes, np.nan), method="tucker", loss="logistic", rng=0)
     guess = fit.predict_proba(np.argwhere(~seen))
-    assert rmse(guess, Logistic().mean(scores)[~seen]) < 0.5 * Logistic().mean(scores).std()
+    assert rmse(guess, Logistic().probability(scores)[~seen]) < 0.5 * Logistic().probability(scores).std()
 
 
 @pytest.mark.parametrize("method", ["tucker", "cp"])

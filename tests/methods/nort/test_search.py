@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from tensorfill.methods.nort.search import PATIENCE, Candidate, _cannot_pass, _is_past
+from tensorfill.methods.nort.search import LESS_PATIENCE, PATIENCE, Candidate, _cannot_pass, _is_past
 from tensorfill.methods.search import PathPoint, Trial
 
 NOISE = np.random.default_rng(0).chisquare(1, 4_000)
 
 
-def trial(error, spread=1e-3):
+def trial(error, spread=1e-3, rank=1):
     """Return a trial with an error, whose losses differ from those of others by a little noise."""
     rng = np.random.default_rng(int(1e6 * error))
     losses = 0.5 * error**2 * NOISE + spread * rng.standard_normal(len(NOISE))
-    point = PathPoint(None, {}, (1,), error, error, 0.01, 5, 0.1)
+    point = PathPoint(None, {}, (rank, 70), error, error, 0.01, 5, 0.1)
     return Trial(None, point, (), losses, Candidate(1.0, 1.0, (1.0,)))
 
 
@@ -37,6 +37,15 @@ def test_a_path_that_is_worse_by_chance_goes_on_until_patience_ends():
     noisy = [trial(1.0, spread=1.0), *(trial(1.0 + 1e-5 * step, spread=1.0) for step in range(1, PATIENCE + 1))]
     lost = [_is_past(noisy[: count + 1], under_way=True) for count in range(1, PATIENCE + 1)]
     assert lost[-1]
+
+
+def test_patience_is_less_where_ranks_are_many():
+    """Points that are no worse beyond chance, so that only their number counts."""
+    for rank, patience in ((10, PATIENCE), (60, LESS_PATIENCE)):
+        path = [trial(1.0, 1.0, rank), *(trial(1.0 + 1e-6 * step, 1.0, rank) for step in range(1, PATIENCE + 1))]
+        shorter = [path[0], *(other for other in path[1:] if not path[0].beats(other))]
+        assert not _is_past(shorter[:patience], under_way=False)
+        assert _is_past(path[: patience + 1], under_way=False)
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,9 @@ def test_the_gradient_is_the_slope_of_the_loss_along_retractions(made):
         return 0.5 * np.sum((dense(where) - values)[tuple(coords.T)] ** 2)
 
     residuals = (dense(point) - values)[tuple(coords.T)]
-    slopes, core_slope = gradients(coords, residuals, point.core, FactorRows(point.factors))
-    gradient = point.gradient(slopes, core_slope)
+    rows = FactorRows(point.factors)
+    core_slope, slopes = gradients(coords, residuals, point.core.ravel(), rows)
+    gradient = point.gradient(rows.split(slopes), core_slope.reshape(point.core.shape))
     tangent, h = point.tangent(ambient), 1e-5
     numerical = (loss(point.retracted(tangent, h)) - loss(point.retracted(tangent, -h))) / (2 * h)
     assert point.inner(gradient, tangent) == pytest.approx(numerical, rel=1e-5, abs=1e-5)
@@ -103,8 +104,9 @@ def test_gradients_are_the_transpose_of_changes(made):
     coords = some_entries([len(u) for u in point.factors], rng)
     weights, rows = rng.standard_normal(len(coords)), FactorRows(point.factors)
     changes = changes_at(coords, point.core, rows, ambient.core, FactorRows(ambient.factors))
-    slopes, core_slope = gradients(coords, weights, point.core, rows)
-    back = sum(np.vdot(x, y) for x, y in zip(slopes, ambient.factors, strict=True)) + np.vdot(core_slope, ambient.core)
+    core_slope, slopes = gradients(coords, weights, point.core.ravel(), rows)
+    parts = zip(rows.split(slopes), ambient.factors, strict=True)
+    back = sum(np.vdot(x, y) for x, y in parts) + np.vdot(core_slope, ambient.core)
     assert weights @ changes == pytest.approx(back)
     seen = values_at(coords, np.zeros(len(coords), dtype=np.int64), point.core.reshape(1, -1), rows)
     np.testing.assert_allclose(seen, dense(point)[tuple(coords.T)], atol=1e-10)

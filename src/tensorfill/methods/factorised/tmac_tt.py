@@ -68,7 +68,7 @@ class TmacTT(Method):
 
     name: ClassVar[str] = "tmac_tt"
     square_only: ClassVar[bool] = True
-    whole_tensors: ClassVar[int] = 5
+    whole_tensors: ClassVar[int] = 6
     trial_iterations: ClassVar[int | None] = 60
 
     rank: int | Sequence[int] | str = "auto"
