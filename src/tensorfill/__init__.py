@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .methods.cp import CP
     from .methods.factorised import Tmac, TmacTT, Trlrf, TuckerDescent
     from .methods.grow import Grow
-    from .methods.latent import FFW, TRMM, Greedy
+    from .methods.latent import Ffw, Greedy, Trmm
     from .methods.nort import Nort, SmoothedNort
     from .methods.overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
     from .methods.problem import Problem
@@ -41,7 +41,7 @@ _HOMES = {
     "CP": "methods.cp",
     "Choice": "choosing.splits",
     "Clock": "_support.clock",
-    "FFW": "methods.latent",
+    "Ffw": "methods.latent",
     "Falrtc": "methods.overlapped",
     "Fit": "fit",
     "Gdpan": "methods.overlapped",
@@ -60,7 +60,7 @@ _HOMES = {
     "SmoothedNort": "methods.nort",
     "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
-    "TRMM": "methods.latent",
+    "Trmm": "methods.latent",
     "Tennn": "methods.tubal",
     "Tmac": "methods.factorised",
     "TmacTT": "methods.factorised",
@@ -90,13 +90,12 @@ _MODULES = (
 
 __all__ = [
     "CP",
-    "FFW",
     "RP",
-    "TRMM",
     "Admm",
     "Choice",
     "Clock",
     "Falrtc",
+    "Ffw",
     "Fit",
     "Gdpan",
     "Greedy",
@@ -117,6 +116,7 @@ __all__ = [
     "Tmac",
     "TmacTT",
     "Trlrf",
+    "Trmm",
     "TuckerAls",
     "TuckerDescent",
     "__version__",

@@ -14,7 +14,8 @@ from tensorfill.choosing.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.nort.descent import SPARE_RANK, largest_cut
-from tensorfill.methods.nort.search import LEAST_WEIGHT, Candidate, NortSearch
+from tensorfill.methods.nort.paths import LEAST_WEIGHT, Candidate
+from tensorfill.methods.nort.search import NortSearch
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, CappedL1, Nuclear, cut

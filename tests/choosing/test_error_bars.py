@@ -218,3 +218,13 @@ def test_draws_keep_what_was_observed_and_spread_as_errors_do(fit):
 def test_draws_without_what_they_rest_on_are_refused(fit):
     refuses(ValueError, ["held-out", "choose=Choice()"], lambda: complete(HOLES, lam=1.0, rng=0).sample(2))
     refuses(ValueError, ["n must", "0"], lambda: fit.sample(0))
+
+
+def test_intervals_of_a_fit_with_a_graph_reach_indices_that_were_never_held_out():
+    rng = np.random.default_rng(0)
+    stations = np.linspace(0, 3, 24)
+    truth = np.sin(stations)[:, None, None] * rng.uniform(1, 2, (1, 12, 10)) + 0.1 * rng.standard_normal((24, 12, 10))
+    truth[-3:] = np.nan
+    fit = complete(truth, laplacian={0: tensorfill.graphs.chain(24)}, lam=1.0, choose=Choice(), rng=0)
+    _, low, high = fit.predict([[23, 0, 0], [0, 11, 9]], interval=0.9)
+    assert (low < high).all()

@@ -34,16 +34,17 @@ class HeldOut:
     observed, predicted
         Their values and the predictions, both on the scale of the data.
     distances
-        The distance along each mode to the nearest entry that was fitted, of the shape of `coords`.
+        The distance along each mode to the nearest entry that was fitted, of the shape of `coords`; None if distances
+        do not count.
     around
-        All observed entries, from which distances of other entries are measured; None if distances do not count.
+        All observed entries, from which distances of other entries are measured.
     """
 
     coords: Integers
     observed: Floats
     predicted: Floats
-    distances: Integers
-    around: Observations | None = None
+    distances: Integers | None
+    around: Observations
 
     @classmethod
     def of(cls, splits: Sequence[Split], models: Sequence[Model], around: Observations) -> HeldOut:
@@ -52,20 +53,16 @@ class HeldOut:
         `around` has all observed entries.
         """
         pairs = list(zip(splits, models, strict=True))
+        far = None
         # With graphs, a split has only some slices, and distances within these say little.
-        whole = splits[0].reduced is None
-        far = [
-            distances_to(split.held_out.coords, split.problem.observations)
-            if whole
-            else np.ones_like(split.held_out.coords)
-            for split in splits
-        ]
+        if splits[0].reduced is None:
+            far = np.concatenate([distances_to(each.held_out.coords, each.problem.observations) for each in splits])
         return cls(
             np.concatenate([split.held_out.coords for split in splits]),
             observed_values(splits),
             np.concatenate([expected(split.problem.loss, split.predict(model)) for split, model in pairs]),
-            np.concatenate(far),
-            around if whole else None,
+            far,
+            around,
         )
 
     @classmethod
@@ -84,7 +81,9 @@ class HeldOut:
             np.concatenate([self.coords, other.coords]),
             np.concatenate([self.observed, other.observed]),
             np.concatenate([self.predicted, other.predicted]),
-            np.concatenate([self.distances, other.distances]),
+            None
+            if self.distances is None or other.distances is None
+            else np.concatenate([self.distances, other.distances]),
             other.around,
         )
 
@@ -115,27 +114,21 @@ class HeldOut:
 
     def groups_at(self, coords: Integers, predictions: Floats, names: Sequence[str]) -> Groups:
         """Return the groups of other entries; those of distances only if they are among `names`."""
-        far = np.ones_like(coords)
+        far = None if self.distances is None else np.ones_like(coords)
         for mode in range(coords.shape[1]):
-            if f"distance {mode}" in names and self.around is not None:
+            if far is not None and f"distance {mode}" in names:
                 far[:, mode] = distances(coords, self.around, mode)
         return self._grouped(coords, predictions, far)
 
-    def _grouped(self, coords: Integers, predictions: Floats, far: Integers) -> Groups:
+    def _grouped(self, coords: Integers, predictions: Floats, far: Integers | None) -> Groups:
         of: dict[str, Integers] = {"prediction": np.searchsorted(self.edges, predictions, side="right")}
         sizes = {"prediction": len(self.edges) + 1}
-        for mode in range(coords.shape[1]):
-            of[f"index {mode}"], sizes[f"index {mode}"] = coords[:, mode], self._sizes[mode]
-            if self.around is not None:
+        for mode, size in enumerate(self.around.shape):
+            of[f"index {mode}"], sizes[f"index {mode}"] = coords[:, mode], size
+            if far is not None:
                 bins = np.ceil(np.log2(np.maximum(far[:, mode], 1))).astype(np.int64)
                 of[f"distance {mode}"], sizes[f"distance {mode}"] = np.minimum(bins, DISTANCES - 1), DISTANCES
         return Groups(of, sizes)
-
-    @cached_property
-    def _sizes(self) -> tuple[int, ...]:
-        if self.around is not None:
-            return self.around.shape
-        return tuple((self.coords.max(axis=0) + 1).tolist())
 
 
 def observed_values(splits: Sequence[Split]) -> Floats:

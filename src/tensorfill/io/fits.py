@@ -31,7 +31,7 @@ FORMAT = "tensorfill-fit"
 VERSION = 5
 """The version of the format that is written and read."""
 
-HELD_OUT = ("coords", "observed", "predicted", "distances")
+HELD_OUT = ("coords", "observed", "predicted")
 """What is kept of the held-out entries."""
 
 
@@ -139,7 +139,9 @@ def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
         if bars.held_out is not None:
             held = bars.held_out
             arrays |= {f"errors.held_out.{each}": getattr(held, each) for each in HELD_OUT}
-            if held.around is not None and any(name.startswith("distance") for name in bars.depends_on):
+            if held.distances is not None:
+                arrays["errors.held_out.distances"] = held.distances
+            if any(name.startswith("distance") for name in bars.depends_on):
                 arrays["errors.around"] = held.around.positions
         for number, each in enumerate(bars.slices):
             arrays[f"errors.{number}.empty"] = each.empty
@@ -168,8 +170,8 @@ def _read_held_out(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> H
     positions = arrays.get("around", np.zeros(1, dtype=np.int64))
     # Without any distance that counts, only the shape matters.
     around = Observations(np.stack(np.unravel_index(positions, shape), axis=1), np.ones(len(positions)), shape)
-    coords, observed, predicted, distances = (arrays[f"held_out.{each}"] for each in HELD_OUT)
-    return HeldOut(coords, observed, predicted, distances, around)
+    coords, observed, predicted = (arrays[f"held_out.{each}"] for each in HELD_OUT)
+    return HeldOut(coords, observed, predicted, arrays.get("held_out.distances"), around)
 
 
 def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

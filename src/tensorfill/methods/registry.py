@@ -11,7 +11,7 @@ from .base import Method
 from .cp import CP
 from .factorised import Tmac, TmacTT, Trlrf, TuckerDescent
 from .grow import Grow
-from .latent import FFW, TRMM, Greedy
+from .latent import Ffw, Greedy, Trmm
 from .nort import Nort
 from .overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
 from .riemannian import RP
@@ -25,7 +25,7 @@ METHODS: dict[str, type[Method]] = {
         Nort, Grow, CP, SoftImpute, TuckerAls,
         TuckerDescent, Tmac, TmacTT, Trlrf,
         PaApg, Gdpan, Admm, Lrtc, Halrtc, Falrtc, Rtdgc, Tennn,
-        RP, FFW, Greedy, TRMM,
+        RP, Ffw, Greedy, Trmm,
     )
 }  # fmt: skip
 """A new method is one file and one line here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensorfill import FFW, Observations, Problem
+from tensorfill import Ffw, Observations, Problem
 from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
@@ -41,13 +41,13 @@ def reference(problem, lam, modes, steps=4000):
 @pytest.mark.parametrize("lam", [0.5, 2.0])
 def test_the_minimum_is_that_of_complete_proximal_steps(lam):
     problem, modes = small_problem(), (0, 1, 2)
-    result = FFW(lam=lam, modes=modes, tol=1e-10, max_iter=300).solve(problem, rng=0)
+    result = Ffw(lam=lam, modes=modes, tol=1e-10, max_iter=300).solve(problem, rng=0)
     assert result.history[-1].objective == pytest.approx(reference(problem, lam, modes), rel=1e-4)
 
 
 def test_the_objective_is_what_a_few_lines_of_numpy_say():
     problem = small_problem(1)
-    result = FFW(lam=1.5, max_iter=4, tol=0.0).solve(problem, rng=0)
+    result = Ffw(lam=1.5, max_iter=4, tol=0.0).solve(problem, rng=0)
     model = result.model
     residuals = model.predict(problem.observations.coords) - problem.observations.values
     norm = sum(part.s.sum() / np.sqrt(model.shape[part.mode]) for part in model.components)
@@ -57,7 +57,7 @@ def test_the_objective_is_what_a_few_lines_of_numpy_say():
 
 def test_the_gap_bounds_the_distance_to_the_minimum_and_vanishes():
     problem, lam = small_problem(2), 1.0
-    method = FFW(lam=lam, modes=(0, 1, 2))
+    method = Ffw(lam=lam, modes=(0, 1, 2))
     least = reference(problem, lam, (0, 1, 2))
     solver = method.prepare(problem, None, np.random.default_rng(0))
     for _ in range(60):
@@ -70,18 +70,18 @@ def test_the_gap_bounds_the_distance_to_the_minimum_and_vanishes():
 
 def test_above_the_largest_lambda_the_answer_is_zero_and_below_it_is_not():
     problem = small_problem(3)
-    first = FFW().axes(problem, np.random.default_rng(0))[0].values[0]
+    first = Ffw().axes(problem, np.random.default_rng(0))[0].values[0]
     squares = LatentSquares(problem, (0, 1, 2))
     dense = np.zeros(problem.observations.shape)
     dense[tuple(problem.observations.coords.T)] = squares.values
     largest = max(np.sqrt(dense.shape[mode]) * np.linalg.norm(unfold(dense, mode), 2) for mode in (0, 1, 2))
     assert first < largest
-    assert not any(FFW(lam=2 * largest).solve(problem, rng=0).model.ranks)
-    assert any(FFW(lam=first).solve(problem, rng=0).model.ranks)
+    assert not any(Ffw(lam=2 * largest).solve(problem, rng=0).model.ranks)
+    assert any(Ffw(lam=first).solve(problem, rng=0).model.ranks)
 
 
 def test_it_is_biased_but_better_than_nothing_on_a_tensor_of_low_rank():
     data = synthetic((20, 18, 16), rank=2, noise=0, rng=0)
-    model = FFW(lam=0.02, max_iter=100).solve(Problem(data.observations, Square()), rng=0).model
+    model = Ffw(lam=0.02, max_iter=100).solve(Problem(data.observations, Square()), rng=0).model
     error = np.sqrt(np.mean((model.predict(data.test.coords) - data.test.values) ** 2))
     assert error < 0.4 * data.test.values.std()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfill import TRMM, Observations, Problem
+from tensorfill import Observations, Problem, Trmm
 from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.losses import Square
 from tensorfill.methods.latent.terms import LatentSquares
@@ -74,7 +74,7 @@ def test_its_gradient_is_that_of_finite_differences(seed):
 @pytest.mark.parametrize("lam", [0.1, 1.0])
 def test_at_the_end_the_dual_the_primal_and_the_lower_bound_agree(lam):
     problem = small_problem(1)
-    solver = TRMM(lam=lam, rank=5, modes=MODES).prepare(problem, None, np.random.default_rng(0))
+    solver = Trmm(lam=lam, rank=5, modes=MODES).prepare(problem, None, np.random.default_rng(0))
     for _ in range(80):
         solver.step()
     dual, model, values = solver.progress().objective, solver.model(), problem.observations.values
@@ -91,14 +91,14 @@ def test_at_the_end_the_dual_the_primal_and_the_lower_bound_agree(lam):
 def test_more_columns_than_the_answer_needs_do_not_change_it():
     problem = small_problem(2)
     few, many = (
-        TRMM(lam=1.0, rank=rank, tol=1e-9, modes=MODES).solve(problem, rng=0).history[-1].objective for rank in (5, 7)
+        Trmm(lam=1.0, rank=rank, tol=1e-9, modes=MODES).solve(problem, rng=0).history[-1].objective for rank in (5, 7)
     )
     assert few == pytest.approx(many, rel=1e-4)
 
 
 def test_it_starts_from_an_answer_of_its_own_with_room_for_more():
     problem = small_problem(3)
-    small = TRMM(lam=0.1, rank=1).solve(problem, rng=0)
-    large = TRMM(lam=0.1, rank=3).solve(problem, start=small.model, rng=0)
+    small = Trmm(lam=0.1, rank=1).solve(problem, rng=0)
+    large = Trmm(lam=0.1, rank=3).solve(problem, start=small.model, rng=0)
     assert large.history[-1].objective < small.history[-1].objective
     assert max(large.model.ranks) > max(small.model.ranks)

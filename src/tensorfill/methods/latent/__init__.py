@@ -1,7 +1,7 @@
 """Sums of low-rank unfoldings whose right factors live on observed columns: latent norms, and greedy terms."""
 
-from .ffw import FFW
+from .ffw import Ffw
 from .greedy import Greedy
-from .trmm import TRMM
+from .trmm import Trmm
 
-__all__ = ["FFW", "TRMM", "Greedy"]
+__all__ = ["Ffw", "Greedy", "Trmm"]

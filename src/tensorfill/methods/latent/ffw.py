@@ -62,7 +62,7 @@ NOTHING = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
-class FFW(LatentMethod):
+class Ffw(LatentMethod):
     """The scaled latent nuclear norm by Frank-Wolfe steps, for the square loss.
 
     The answer is a sum of low-rank matrices, one for each mode, folded into tensors. An iteration takes a few products
@@ -96,7 +96,7 @@ class FFW(LatentMethod):
     >>> from tensorfill.datasets import synthetic
     >>> from tensorfill.losses import Square
     >>> data = synthetic((20, 20, 20), rank=2, rng=0)
-    >>> result = FFW(lam=0.1).solve(Problem(data.observations, Square()), rng=0)
+    >>> result = Ffw(lam=0.1).solve(Problem(data.observations, Square()), rng=0)
     >>> result.model.modes
     (0, 1, 2)
     """

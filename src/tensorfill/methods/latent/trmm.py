@@ -63,7 +63,7 @@ MOST_HALVINGS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class TRMM(LatentMethod):
+class Trmm(LatentMethod):
     """The squared latent nuclear norm by Riemannian conjugate gradients on its dual problem, for the square loss.
 
     The answer is a sum of low-rank matrices, one for each mode, folded into tensors. An iteration solves one or two
@@ -97,7 +97,7 @@ class TRMM(LatentMethod):
     >>> from tensorfill.datasets import synthetic
     >>> from tensorfill.losses import Square
     >>> data = synthetic((20, 20, 20), rank=2, rng=0)
-    >>> result = TRMM(lam=0.01, rank=4).solve(Problem(data.observations, Square()), rng=0)
+    >>> result = Trmm(lam=0.01, rank=4).solve(Problem(data.observations, Square()), rng=0)
     >>> result.model.ranks
     (4, 4, 4)
     """

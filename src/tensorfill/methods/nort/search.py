@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...models import CPModel, FoldedLowRank, Model, Tucker
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
-from ..search import BEYOND_DOUBT, PathPoint, Trial, Trials
+from ..search import PathPoint, Trial, Trials
 from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
+from .paths import CLEARLY_WORSE, PATIENCE, Candidate, cannot_pass, has_many_ranks, is_past
 
 if TYPE_CHECKING:
     from .method import Nort
@@ -30,84 +31,21 @@ REACH, LESS_REACH = 2.0, 1.2
 """A search ends early if its loss is this many times that of a rival; the second number is for many ranks, where other
 weights and penalties change little."""
 
-PATIENCE = 4
-"""A path ends after this many points without a better score."""
-
-CLEARLY_PAST = 2
-"""It also ends after this many points that its best beats by more than chance, or after one that it beats beyond doubt,
-unless the best is among the first few, where the score may still rise before it falls."""
-
 LARGE_GAIN = 0.2
 """A path takes two steps at once after a point that lowered the error by this share."""
-
-MANY_RANKS, LESS_PATIENCE = 50, 2
-"""A path with more ranks than that ends after fewer points without a better score: they are slow, and their scores
-change smoothly."""
 
 LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
 """A path with many ranks also ends if `PATIENCE` points gain less than this share of the error; the second number is
 for a search that is out of reach of its rival."""
 
-CLEARLY_WORSE = 1.1
-"""A path ends at once if the score is this much worse than the best."""
-
 LEAD = 4
 """A path at another q begins this many points before the best of the first."""
-
-WEAKER = 0.3
-"""The weight of a mode is lowered to this much of what it was."""
-
-LEAST_WEIGHT = 0.02
-"""A mode with less than this share of the total weight is left out."""
 
 MOST_IN_CORE = 2**20
 """Numbers in the core of an answer of another method that a trial starts from."""
 
 SETTLING_ITERATIONS = 20
 """Iterations after which a weak direction among noise shows whether it grows."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A regularisation.
-
-    Parameters
-    ----------
-    cut, q
-        The singular value threshold, and theta / cut.
-    weights
-        The weight of each mode that may be regularised; they add up to one, and 0 leaves the mode out.
-    mu
-        The weight of the graph Laplacians, relative to the mean degree.
-    """
-
-    cut: float
-    q: float
-    weights: tuple[float, ...]
-    mu: float = 0.0
-
-    def lower(self, steps: float) -> Candidate:
-        """Return the candidate this many steps further down a path."""
-        return replace(self, cut=self.cut * RATIO**steps)
-
-    def weaker(self, place: int, *, to_zero: bool) -> Candidate | None:
-        """Return the candidate with less weight on one mode, or none if little is left; None if that cannot be.
-
-        Parameters
-        ----------
-        place
-            Which mode.
-        to_zero
-            Whether it may be left out.
-        """
-        others = sum(weight for at, weight in enumerate(self.weights) if at != place)
-        lowered = WEAKER * self.weights[place]
-        if lowered < LEAST_WEIGHT * others:
-            lowered = 0.0
-        if others == 0 or self.weights[place] == 0 or not (lowered or to_zero):
-            return None
-        weights = [lowered if at == place else weight for at, weight in enumerate(self.weights)]
-        return replace(self, weights=tuple(weight / sum(weights) for weight in weights))
 
 
 class NortSearch:
@@ -139,7 +77,7 @@ class NortSearch:
             # The mean and the effects may be all there is, so zero is an answer too.
             self._try(top.lower(-1), None)
         path = self._follow(top, None)
-        if _has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
+        if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
             return
         lead = self._one_mode_alone(path)
         if not self._is_in_reach(trials.leader):
@@ -169,7 +107,7 @@ class NortSearch:
             if not since_best or last.beats(since_best[0]):
                 since_best = []
             since_best.append(last)
-            if points is None and _is_past(since_best, step > PATIENCE):
+            if points is None and is_past(since_best, step > PATIENCE):
                 break
 
     def final(self, trials: Trials, entries: int) -> Nort:
@@ -274,9 +212,9 @@ class NortSearch:
             if last.beats(trials[best]):
                 best = len(trials) - 1
             if (
-                _is_past(trials[best:], points > PATIENCE or rival is not None)
+                is_past(trials[best:], points > PATIENCE or rival is not None)
                 or self._levels_off(trials)
-                or _cannot_pass(trials, rival)
+                or cannot_pass(trials, rival)
             ):
                 break
             highest = trials[best].candidate.lower(-LEAD).cut * (1 + 1e-9)
@@ -299,11 +237,11 @@ class NortSearch:
         before, last = trials[-PATIENCE - 1], trials[-1]
         gain = before.point.held_out - last.point.held_out
         least = LEAST_GAIN if self._is_in_reach(last) else LEAST_GAIN_OUT_OF_REACH
-        return 0 <= gain < least * before.point.held_out and _has_many_ranks(last)
+        return 0 <= gain < least * before.point.held_out and has_many_ranks(last)
 
     def _is_in_reach(self, trial: Trial) -> bool:
         """Return whether an answer is near enough to that of a rival to be brought below it."""
-        reach = LESS_REACH if _has_many_ranks(trial) else REACH
+        reach = LESS_REACH if has_many_ranks(trial) else REACH
         return bool(trial.losses.mean() <= reach * self._trials.rival)
 
     def _is_full(self, trial: Trial, start: Trial) -> bool:
@@ -348,7 +286,7 @@ class NortSearch:
             before, last = self._trials.leader, None
             for cut, score in together.items():
                 last = self._try(Candidate(cut, self._family.first, weights), last)
-                if last.point.held_out > (1.0 if _has_many_ranks(last) else CLEARLY_WORSE) * score:
+                if last.point.held_out > (1.0 if has_many_ranks(last) else CLEARLY_WORSE) * score:
                     break
             else:
                 path = self._follow(replace(lead.candidate, weights=weights), lead)
@@ -415,36 +353,3 @@ def _in_tucker_form(model: Model) -> Tucker | None:
     if isinstance(model, CPModel):
         return model.in_tucker_form() if len(model.weights) ** model.ndim <= MOST_IN_CORE else None
     return model.orthonormal() if isinstance(model, Tucker) else None
-
-
-def _is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
-    """Return whether a path has nothing better to offer further down, from its best trial and those after it.
-
-    `under_way` tells that its first points are behind.
-    """
-    best, *after = since_best
-    if not after:
-        return False
-    lost = len(after) >= CLEARLY_PAST and all(best.beats(trial) for trial in after[-CLEARLY_PAST:])
-    lost_for_sure = under_way and best.beats(after[-1], by=BEYOND_DOUBT)
-    worse = after[-1].point.held_out > CLEARLY_WORSE * best.point.held_out
-    patience = LESS_PATIENCE if _has_many_ranks(after[-1]) else PATIENCE
-    return lost or lost_for_sure or worse or len(after) >= patience
-
-
-def _cannot_pass(trials: Sequence[Trial], rival: Trial | None) -> bool:
-    """Return whether a path will not pass a rival that beats it, if its gains go on to fall as they do.
-
-    Gains g, g r, g r^2 .. of falling points add up to g / (1 - r).
-    """
-    if rival is None or len(trials) < 3 or not rival.beats(trials[-1]):
-        return False
-    before, middle, last = (trial.point.held_out for trial in trials[-3:])
-    gain, ratio = middle - last, (middle - last) / (before - middle) if before > middle else math.inf
-    if gain <= 0:
-        return before <= middle
-    return ratio < 1 and last - gain * ratio / (1 - ratio) > rival.point.held_out
-
-
-def _has_many_ranks(trial: Trial) -> bool:
-    return min(trial.point.ranks, default=0) > MANY_RANKS

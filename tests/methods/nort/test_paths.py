@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tensorfill.methods.nort.search import LESS_PATIENCE, PATIENCE, Candidate, _cannot_pass, _is_past
+from tensorfill.methods.nort.paths import LESS_PATIENCE, PATIENCE, Candidate, cannot_pass, is_past
 from tensorfill.methods.search import PathPoint, Trial
 
 NOISE = np.random.default_rng(0).chisquare(1, 4_000)
@@ -22,20 +22,20 @@ def trial(error, spread=1e-3, rank=1):
 
 
 def test_a_path_goes_on_while_it_gains():
-    assert not _is_past([trial(1.0)], under_way=True)
+    assert not is_past([trial(1.0)], under_way=True)
 
 
 def test_a_path_ends_after_one_point_that_is_beyond_doubt_but_not_at_its_beginning():
     since_best = [trial(1.0), trial(1.02)]
-    assert _is_past(since_best, under_way=True)
-    assert not _is_past(since_best, under_way=False)
-    assert _is_past([*since_best, trial(1.03)], under_way=False)
-    assert _is_past([trial(1.0), trial(1.2)], under_way=False)
+    assert is_past(since_best, under_way=True)
+    assert not is_past(since_best, under_way=False)
+    assert is_past([*since_best, trial(1.03)], under_way=False)
+    assert is_past([trial(1.0), trial(1.2)], under_way=False)
 
 
 def test_a_path_that_is_worse_by_chance_goes_on_until_patience_ends():
     noisy = [trial(1.0, spread=1.0), *(trial(1.0 + 1e-5 * step, spread=1.0) for step in range(1, PATIENCE + 1))]
-    lost = [_is_past(noisy[: count + 1], under_way=True) for count in range(1, PATIENCE + 1)]
+    lost = [is_past(noisy[: count + 1], under_way=True) for count in range(1, PATIENCE + 1)]
     assert lost[-1]
 
 
@@ -44,8 +44,8 @@ def test_patience_is_less_where_ranks_are_many():
     for rank, patience in ((10, PATIENCE), (60, LESS_PATIENCE)):
         path = [trial(1.0, 1.0, rank), *(trial(1.0 + 1e-6 * step, 1.0, rank) for step in range(1, PATIENCE + 1))]
         shorter = [path[0], *(other for other in path[1:] if not path[0].beats(other))]
-        assert not _is_past(shorter[:patience], under_way=False)
-        assert _is_past(path[: patience + 1], under_way=False)
+        assert not is_past(shorter[:patience], under_way=False)
+        assert is_past(path[: patience + 1], under_way=False)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_patience_is_less_where_ranks_are_many():
 )
 def test_a_path_whose_gains_do_not_lead_past_the_rival_is_left(errors, cannot):
     trials = [trial(error) for error in errors]
-    assert _cannot_pass(trials, trial(1.0)) is cannot
-    assert not _cannot_pass(trials, None)
+    assert cannot_pass(trials, trial(1.0)) is cannot
+    assert not cannot_pass(trials, None)
 
 
 def test_two_steps_lower_the_cut_twice():

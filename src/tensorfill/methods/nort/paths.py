@@ -1,0 +1,107 @@
+"""The points of a path of NORT's search, and when a path ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..search import BEYOND_DOUBT, Trial
+from .descent import RATIO
+
+PATIENCE = 4
+"""A path ends after this many points without a better score."""
+
+CLEARLY_PAST = 2
+"""It also ends after this many points that its best beats by more than chance, or after one that it beats beyond doubt,
+unless the best is among the first few, where the score may still rise before it falls."""
+
+MANY_RANKS, LESS_PATIENCE = 50, 2
+"""A path with more ranks than that ends after fewer points without a better score: they are slow, and their scores
+change smoothly."""
+
+CLEARLY_WORSE = 1.1
+"""A path ends at once if the score is this much worse than the best."""
+
+WEAKER = 0.3
+"""The weight of a mode is lowered to this much of what it was."""
+
+LEAST_WEIGHT = 0.02
+"""A mode with less than this share of the total weight is left out."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A regularisation.
+
+    Parameters
+    ----------
+    cut, q
+        The singular value threshold, and theta / cut.
+    weights
+        The weight of each mode that may be regularised; they add up to one, and 0 leaves the mode out.
+    mu
+        The weight of the graph Laplacians, relative to the mean degree.
+    """
+
+    cut: float
+    q: float
+    weights: tuple[float, ...]
+    mu: float = 0.0
+
+    def lower(self, steps: float) -> Candidate:
+        """Return the candidate this many steps further down a path."""
+        return replace(self, cut=self.cut * RATIO**steps)
+
+    def weaker(self, place: int, *, to_zero: bool) -> Candidate | None:
+        """Return the candidate with less weight on one mode, or none if little is left; None if that cannot be.
+
+        Parameters
+        ----------
+        place
+            Which mode.
+        to_zero
+            Whether it may be left out.
+        """
+        others = sum(weight for at, weight in enumerate(self.weights) if at != place)
+        lowered = WEAKER * self.weights[place]
+        if lowered < LEAST_WEIGHT * others:
+            lowered = 0.0
+        if others == 0 or self.weights[place] == 0 or not (lowered or to_zero):
+            return None
+        weights = [lowered if at == place else weight for at, weight in enumerate(self.weights)]
+        return replace(self, weights=tuple(weight / sum(weights) for weight in weights))
+
+
+def is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
+    """Return whether a path has nothing better to offer further down, from its best trial and those after it.
+
+    `under_way` tells that its first points are behind.
+    """
+    best, *after = since_best
+    if not after:
+        return False
+    lost = len(after) >= CLEARLY_PAST and all(best.beats(trial) for trial in after[-CLEARLY_PAST:])
+    lost_for_sure = under_way and best.beats(after[-1], by=BEYOND_DOUBT)
+    worse = after[-1].point.held_out > CLEARLY_WORSE * best.point.held_out
+    patience = LESS_PATIENCE if has_many_ranks(after[-1]) else PATIENCE
+    return lost or lost_for_sure or worse or len(after) >= patience
+
+
+def cannot_pass(trials: Sequence[Trial], rival: Trial | None) -> bool:
+    """Return whether a path will not pass a rival that beats it, if its gains go on to fall as they do.
+
+    Gains g, g r, g r^2 .. of falling points add up to g / (1 - r).
+    """
+    if rival is None or len(trials) < 3 or not rival.beats(trials[-1]):
+        return False
+    before, middle, last = (trial.point.held_out for trial in trials[-3:])
+    gain, ratio = middle - last, (middle - last) / (before - middle) if before > middle else math.inf
+    if gain <= 0:
+        return before <= middle
+    return ratio < 1 and last - gain * ratio / (1 - ratio) > rival.point.held_out
+
+
+def has_many_ranks(trial: Trial) -> bool:
+    """Return whether every mode has many ranks."""
+    return min(trial.point.ranks, default=0) > MANY_RANKS
