@@ -36,7 +36,7 @@ from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
 from .splits import Split, make_splits, whole_split
 from .task import Run, Task
-from .trials import LAST_STEPS, Trials, fitted, losses_of
+from .trials import Trials, fitted, losses_of
 from .walk import search_for
 
 FAR_BEHIND = 1.5
@@ -248,7 +248,9 @@ class Pipeline:
         answer = self.current
         method = answer.final(len(answer.trials.splits[0].problem.observations))
         self._run.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
-        results = answer.trials.solve(method, answer.trial.models, answer.trial.point.mu, at_least=LAST_STEPS)
+        results = answer.trials.solve(
+            method, answer.trial.models, answer.trial.point.mu, at_least=method.steps_to_gather
+        )
         losses = losses_of(answer.splits, [result.model for result in results])
         trial = replace(answer.trial, results=results, losses=losses)
         self._current = Answer.of(answer.trials, answer.search, trial)
@@ -343,7 +345,7 @@ class Pipeline:
             rng=run.rng,
             callback=run.watch(),
             clock=run.clock,
-            at_least=LAST_STEPS,
+            at_least=method.steps_to_gather,
         )
         for _ in range(answer.rounds):
             split = centred_beside(whole, result.finished_or_stopped().model)

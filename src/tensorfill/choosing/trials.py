@@ -27,10 +27,6 @@ STIFFNESSES = (0.03, 0.3, 3.0)
 ENOUGH = 20_000
 """About this many fitted entries show how large the training error is."""
 
-LAST_STEPS = 6
-"""A fit that is to be solved to the end takes at least this many steps. It starts from a short trial, and its steps are
-so short before momentum has gathered that they would pass for convergence."""
-
 CHECKED_EVERY, FIRST_CHECK = 3, 6
 """A variation of an answer is looked at every so many iterations, and given up after the second at the earliest."""
 

@@ -223,6 +223,10 @@ class Method(ABC):
     trial_iterations: ClassVar[int | None] = None
     """The most iterations of a trial in the default search, before the best is solved to the end; None for no limit."""
 
+    steps_to_gather: ClassVar[int] = 0
+    """Steps until its momentum has gathered. Those before are so short that they pass for convergence, so a fit that is
+    to be solved to the end takes at least as many."""
+
     fewest_entries: ClassVar[int] = 0
     """With fewer observed entries than this, ``method="auto"`` leaves it out."""
 

@@ -62,6 +62,7 @@ class SoftImpute(Method):
     name: ClassVar[str] = "softimpute"
     stages: ClassVar[frozenset[str]] = frozenset(STAGES)
     takes_roughness: ClassVar[bool] = True
+    steps_to_gather: ClassVar[int] = 20
     trial_iterations: ClassVar[int | None] = 50
 
     lam: float | str = "auto"

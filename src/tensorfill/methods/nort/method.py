@@ -83,6 +83,7 @@ class Nort(Method):
     name: ClassVar[str] = "nort"
     stages: ClassVar[frozenset[str]] = frozenset(STAGES)
     takes_roughness: ClassVar[bool] = True
+    steps_to_gather: ClassVar[int] = 20
 
     lam: float | Sequence[float] | str = "auto"
     penalty: str | Penalty | Sequence[str | Penalty] = "lsp"
