@@ -2,6 +2,7 @@
 
     python experiments/compared_methods.py
     python experiments/compared_methods.py birmingham synthetic-60 --methods nort rp --limit 120 --results runs.jsonl
+    python experiments/compared_methods.py --limit 25 --markdown docs/compared_results.md
 
 The cases:
 
@@ -146,6 +147,27 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
+def markdown_of(rows: list[dict[str, Any]]) -> str:
+    """Return the test errors and seconds as a table of Markdown, a row for each method and a column for each case."""
+    found = {(row["method"], row["case"]): row for row in rows}
+    cases = [name for name in CASES if any(row["case"] == name for row in rows)]
+    lines = ["| method | " + " | ".join(cases) + " |", "| --- |" + " --- |" * len(cases)]
+    lines += [
+        f"| `{method}` | " + " | ".join(_result(found.get((method, name))) for name in cases) + " |"
+        for method in METHODS
+        if any((method, name) in found for name in cases)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _result(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    if "test" not in row:
+        return "no answer in time" if row["note"].startswith("ended") else "refused"
+    return f"{row['test']:.4g}, {row['seconds']:.0f} s"
+
+
 def _cell(column: str, value: Any) -> str:
     if column == "memory" and value != "":
         return f"{value / 1e6:.0f} MB"
@@ -160,6 +182,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for the choice of each method, and its fit")
     parser.add_argument("--results", type=Path, default=Path("compared_methods.jsonl"), help="the file of results")
+    parser.add_argument("--markdown", type=Path, help="write test errors and seconds of all results to this file")
     parser.add_argument("--here", action="store_true", help="run one method in this process and print one line of JSON")
     given = parser.parse_args()
     if given.here:
@@ -177,6 +200,8 @@ def main() -> None:
             with given.results.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             console.print(", ".join(f"{key} {_cell(key, row[key])}" for key in COLUMNS if key in row))
+    if given.markdown is not None:
+        given.markdown.write_text(markdown_of(rows))
     console.print(table_of([row for row in rows if row["case"] in given.cases]))
 
 

@@ -12,6 +12,7 @@ from tensorfill.choosing import candidates as choosing_candidates
 from tensorfill.datasets import synthetic
 from tensorfill.methods import registry
 from tensorfill.methods.search import are_better
+from tensorfill.metrics import rmse
 from tests.refusal import refuses
 
 DATA = synthetic((20, 18, 16), rank=2, rng=0)
@@ -37,6 +38,14 @@ def test_the_lowest_error_comes_first_with_its_cost(table):
 def test_the_scores_are_those_of_complete(table):
     fit = tensorfill.complete(DATA.observations, method="tucker_als", smooth=None, rng=0)
     assert fit.held_out_error == pytest.approx(table.best.held_out, rel=0.1)
+
+
+def test_its_methods_are_those_for_a_fit_of_all_entries(table):
+    for row in table:
+        fit = tensorfill.complete(DATA.observations, method=row.name, smooth=None, rng=0)
+        assert fit.method == row.method or row.name == "nort"
+        again = tensorfill.complete(DATA.observations, method=row.method, smooth=None, centre=False, rng=0)
+        assert rmse(again.predict(DATA.test.coords), DATA.test.values) < 1.5 * DATA.limit
 
 
 def test_printed_it_is_a_table(table):

@@ -41,7 +41,7 @@ class Contender:
     Parameters
     ----------
     method
-        The method, with what was chosen.
+        The method with what was chosen, for a fit of all entries: ``complete(data, method=...)``.
     held_out, standard_error
         Its error on the held-out entries, and the standard error of that.
     seconds
@@ -227,7 +227,7 @@ def _contender(pipeline: Pipeline, method: Method, clock: Clock) -> Contender:
         answer = pipeline.contend(method, clock)
     stages = {"centred": answer.centred, "polished": answer.polish, "smoothed": answer.smoothing}
     return Contender(
-        method=answer.trial.method,
+        method=answer.final(pipeline.entries),
         held_out=error_of(answer.losses),
         standard_error=standard_error_of(answer.losses),
         seconds=watch.elapsed,

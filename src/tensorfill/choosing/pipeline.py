@@ -159,6 +159,11 @@ class Pipeline:
         self._smooth(clock)
 
     @property
+    def entries(self) -> int:
+        """The number of entries that a fit of all of them has."""
+        return len(self._problem.observations)
+
+    @property
     def current(self) -> Answer:
         """The answer of the method at work."""
         if self._current is None:
