@@ -2,7 +2,7 @@
 
     python experiments/compared_methods.py
     python experiments/compared_methods.py birmingham synthetic-60 --methods nort rp --limit 120 --results runs.jsonl
-    python experiments/compared_methods.py --limit 25 --markdown docs/compared_results.md
+    python experiments/compared_methods.py --limit 20 --markdown docs/compared_results.md
 
 The cases:
 
