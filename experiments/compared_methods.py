@@ -14,8 +14,7 @@ The cases:
   which entries to fit and which to test with.
 
 `tensorfill.compare` scores a method on entries held out of those that are seen; its seconds and its peak memory are
-those of this choice. A fit of all seen entries with the chosen settings then gives the error on the hidden ones. Each
-method runs in a process of its own, which is ended when it takes three times its limit. What is done is appended to the
+those of this choice. `tensorfill.complete` with that method then gives the error on the hidden entries. Each method runs in a process of its own, which is ended when it takes three times its limit. What is done is appended to the
 file of results, one line of JSON for each case and method, and is not done again.
 """
 
@@ -86,9 +85,7 @@ def run(name: str, method: str, seed: int, limit: float) -> dict[str, Any]:
     data = case(name, seed)
     try:
         row = tensorfill.compare(data.seen, [method], time_limit=limit, rng=seed)[0]
-        fit = tensorfill.complete(
-            data.seen, method=row.method, smooth=None, centre="centred" in row.stages, time_limit=limit, rng=seed
-        )
+        fit = tensorfill.complete(data.seen, method=method, smooth=None, time_limit=2 * limit, rng=seed)
     except (ValueError, MemoryError) as refusal:
         return {"case": name, "method": method, "note": str(refusal)}
     return {
