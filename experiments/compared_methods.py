@@ -14,8 +14,9 @@ The cases:
   which entries to fit and which to test with.
 
 `tensorfill.compare` scores a method on entries held out of those that are seen; its seconds and its peak memory are
-those of this choice. `tensorfill.complete` with that method then gives the error on the hidden entries. Each method runs in a process of its own, which is ended when it takes three times its limit. What is done is appended to the
-file of results, one line of JSON for each case and method, and is not done again.
+those of this choice. `tensorfill.complete` with that method then gives the error on the hidden entries. Each method
+runs in a process of its own, which is ended when it takes five times its limit. What is done is appended to the file of
+results, one line of JSON for each case and method, and is not done again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CASES = ("facade", "birmingham", "synthetic-60", "synthetic-200", "youtube")
 SPARSE_CASES = ("synthetic-200", "youtube")
 """The cases for methods that never build the tensor."""
 
-HARD_LIMIT = 3.0
+HARD_LIMIT = 5.0
 """A process is ended after this many times the limit, which one long iteration may pass."""
 
 COLUMNS = ("case", "method", "held_out", "standard_error", "test", "seconds", "memory", "iterations", "ranks", "note")
