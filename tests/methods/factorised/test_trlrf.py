@@ -122,3 +122,13 @@ def test_ranks_and_starts():
     refuses(ValueError, ["rank", "each of the 3 modes"], lambda: Trlrf(rank=(3, 2), lam=1.0).solve(problem))
     wrong = CPModel((9, 8, 7), np.ones(1), [np.ones((size, 1)) for size in (9, 8, 7)])
     refuses(ValueError, ["start", "tensor ring", "'trlrf'"], lambda: Trlrf(rank=2, lam=1.0).solve(problem, start=wrong))
+
+
+def test_a_given_large_lambda_is_reached_through_smaller_ranks_and_a_moderate_one():
+    rng = np.random.default_rng(0)
+    i, j, k = np.meshgrid(*(np.linspace(0, 1, size) for size in (15, 20, 12)), indexing="ij")
+    truth = np.exp(-8 * ((i - j) ** 2 + (j - k) ** 2))
+    seen = rng.random(truth.shape) < 0.35
+    data = Observations.from_dense(truth + 0.01 * rng.standard_normal(truth.shape), seen)
+    fit = complete(data, method=Trlrf(rank=6, lam=100.0), smooth=None, centre=False, rng=0)
+    assert rmse(fit.to_dense()[~seen], truth[~seen]) < 0.15 * truth.std()

@@ -19,19 +19,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..._support.checks import is_auto, real_number
+from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.ring import joined, ring_of, transfer
 from ...algebra.unfolding import fold, unfold
 from ...models import Model, TensorRing
-from ..base import Axis, Method, Progress
+from ..base import Axis, Callback, Method, Progress, Result
 from ..problem import Problem
-from .growing import check_ranks, ranks_of
+from .growing import check_ranks, ranks_of, through_smaller_ranks
 
 RANKS = (2, 3, 4, 5, 6, 8, 10, 13)
 """The ranks to try."""
@@ -112,6 +113,22 @@ class Trlrf(Method):
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a tensor ring of the shape of the data."""
         return isinstance(model, TensorRing) and model.shape == problem.observations.shape
+
+    def approach(
+        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    ) -> Result | None:
+        """Return the answer of a moderate lambda, reached through smaller ranks, as a search reaches it.
+
+        From random cores, a large lambda ends in bad critical points.
+        """
+        most = min(self.max_iter, int(self.trial_iterations or self.max_iter))
+        first = replace(self, lam=FIRST_LAM, max_iter=most)
+        ranks = ranks_of(self.rank, problem.observations.ndim, "modes")
+        near = through_smaller_ranks(first, ranks, problem, max_iter=most, rng=rng, callback=callback, clock=clock)
+        if near is not None and not near.finished:
+            return near
+        start = None if near is None else near.model
+        return first.solve(problem, start=start, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TrlrfSolver:
         """Return a solver that stands at `start`, with small random numbers around its cores up to the ranks."""
