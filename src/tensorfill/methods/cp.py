@@ -38,6 +38,7 @@ from ..observations import Observations
 from .base import Axis, Callback, Method, Progress, Result
 from .lbfgs import LBFGS
 from .problem import Problem
+from .weights import weight_axes
 
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30)
 """The ranks to try."""
@@ -109,11 +110,8 @@ class CP(Method):
         if is_auto(self.rank, "rank"):
             paths.append(Axis("rank", possible_ranks(problem.observations)))
         if is_auto(self.ridge, "ridge"):
-            unit = ridge_unit(problem)
-            # With a given rank nothing has been tried with the first ridge yet.
-            stronger = STRONGER if paths else (FIRST_RIDGE, *STRONGER)
-            for levels in (stronger, WEAKER):
-                paths.append(Axis("ridge", [level * unit for level in levels], meanwhile=FIRST_RIDGE * unit))
+            unit, after = ridge_unit(problem), bool(paths)
+            paths += weight_axes("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=unit, ranks_were_tried=after)
         return paths
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:

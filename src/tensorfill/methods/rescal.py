@@ -30,6 +30,7 @@ from ..models import Model, Tucker
 from .base import Axis, Method, Progress, Unsuited
 from .lbfgs import LBFGS
 from .problem import Problem
+from .weights import weight_axes
 
 RANKS = (2, 5, 10, 20, 40)
 """The ranks to try."""
@@ -99,9 +100,8 @@ class Rescal(Method):
             entities = problem.observations.shape[self.ordered_modes(problem)[0]]
             paths.append(Axis("rank", [rank for rank in RANKS if rank <= entities] or [1]))
         if is_auto(self.ridge, "ridge"):
-            unit = ridge_unit(problem)
-            levels = RIDGES if paths else (FIRST_RIDGE, *RIDGES)
-            paths.append(Axis("ridge", [level * unit for level in levels], meanwhile=FIRST_RIDGE * unit))
+            unit, after = ridge_unit(problem), bool(paths)
+            paths += weight_axes("ridge", FIRST_RIDGE, RIDGES, unit=unit, ranks_were_tried=after)
         return paths
 
     def ordered_modes(self, problem: Problem) -> tuple[int, int, int]:

@@ -32,6 +32,7 @@ from ...algebra.unfolding import fold, unfold
 from ...models import Model, TensorRing
 from ..base import Axis, Callback, Method, Progress, Result
 from ..problem import Problem
+from ..weights import weight_axes
 from .growing import check_ranks, ranks_of, through_smaller_ranks
 
 RANKS = (2, 3, 4, 5, 6, 8, 10, 13)
@@ -105,9 +106,7 @@ class Trlrf(Method):
             most = max(2.0, math.sqrt(len(problem.observations) / sum(shape)))
             paths.append(Axis("rank", [rank for rank in RANKS if rank <= most]))
         if is_auto(self.lam, "lam"):
-            # With a given rank nothing has been tried with the first lambda yet.
-            stronger = STRONGER if paths else (FIRST_LAM, *STRONGER)
-            paths += [Axis("lam", levels, meanwhile=FIRST_LAM) for levels in (stronger, WEAKER)]
+            paths += weight_axes("lam", FIRST_LAM, STRONGER, WEAKER, ranks_were_tried=bool(paths))
         return paths
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:

@@ -38,6 +38,7 @@ from ..lbfgs import LBFGS
 from ..problem import Problem
 from ..tucker_als import growing_ranks, possible_ranks, with_directions
 from ..tucker_least_squares import LeastSquares
+from ..weights import weight_axes
 from .growing import check_ranks, through_smaller_ranks
 
 BALANCING_SWEEPS = 5
@@ -103,11 +104,8 @@ class TuckerDescent(Method):
         if is_auto(self.rank, "rank"):
             paths.append(Axis("rank", growing_ranks(problem.observations, MOST_TO_CHOOSE)))
         if is_auto(self.ridge, "ridge"):
-            unit = ridge_unit(problem)
-            # With a given rank nothing has been tried with the first ridge yet.
-            stronger = STRONGER if paths else (FIRST_RIDGE, *STRONGER)
-            for levels in (stronger, WEAKER):
-                paths.append(Axis("ridge", [level * unit for level in levels], meanwhile=FIRST_RIDGE * unit))
+            unit, after = ridge_unit(problem), bool(paths)
+            paths += weight_axes("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=unit, ranks_were_tried=after)
         return paths
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
