@@ -31,7 +31,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_build", "examples", "compared_results.md", "**/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 highlight_language = "none"
