@@ -200,3 +200,24 @@ def test_an_answer_of_another_kind_does_no_harm():
     plain = complete(HOLES, lam=0.5, rng=0)
     np.testing.assert_allclose(fit.to_dense(), plain.to_dense())
     assert dataclasses.replace(fit, core=None).shape == HOLES.shape
+
+
+def test_an_update_without_time_answers_all_the_same():
+    rng = np.random.default_rng(0)
+    whole = np.einsum("ir,jr,kr->ijk", *(rng.standard_normal((size, 2)) for size in (40, 20, 15)))
+    data = np.where(rng.random(whole.shape) < 0.5, whole + 0.05 * rng.standard_normal(whole.shape), np.nan)
+    fit = tensorfill.complete(data[:30], rng=0)
+    new = np.full_like(data, np.nan)
+    new[30:] = data[30:]
+    later = fit.update(new, time_limit=1e-6, rng=0)
+    assert later.shape == data.shape
+    assert later.status is tensorfill.Status.TIME_LIMIT
+    assert len(later.residuals) == len(fit.residuals)
+    stopped = fit.update(new, callback=lambda record, model: True, rng=0)
+    assert stopped.status is tensorfill.Status.CALLBACK
+
+    def interrupt(record, model):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit.update(new, callback=interrupt, rng=0)

@@ -18,7 +18,7 @@ from .._support.checks import listed
 from .._support.types import Floats, Integers
 from ..labels import UNKNOWN, Labelled, Labels
 from ..losses import is_score
-from ..methods.base import Result
+from ..methods.base import Result, Status
 from ..methods.problem import Problem
 from ..models import Centred, FoldedLowRank, Model
 from ..observations import Observations
@@ -271,8 +271,12 @@ def _with_new_errors(bars: ErrorBars, recipe: Recipe, data: Grown, start: Model,
     chosen = run.rng.random(len(data.new)) < HELD_OUT
     without = replace(data, new=data.new.select(~chosen))
     result, _ = _fitted(recipe, without, start, run)
-    model = result.finished_or_stopped().model
-    new = HeldOut.at(data.new.select(chosen), recipe.loss, model, without.all, data.all)  # type: ignore[arg-type]
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not result.finished:
+        # Without time for this fit, intervals rest on the earlier errors.
+        return bars
+    new = HeldOut.at(data.new.select(chosen), recipe.loss, result.model, without.all, data.all)  # type: ignore[arg-type]
     weights = None if bars.weights is None else np.concatenate([bars.weights, np.ones(len(new))])
     residuals: Floats = np.concatenate([bars.residuals, new.residuals])
     both = None if bars.held_out is None else bars.held_out.joined(new)
