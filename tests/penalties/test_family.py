@@ -26,6 +26,12 @@ def test_the_q_of_the_truncated_nuclear_norm_is_the_number_of_free_singular_valu
     assert family.make(2.0, 3) == family.make(5.0, 3) == TNN(3)
 
 
+def test_a_path_frees_the_singular_values_that_passed_before():
+    assert make_family("tnn", "auto").freed(1.0, (2, 5, 3)) == 5.0
+    assert make_family("tnn", "auto").freed(4.0, (0, 0, 0)) == 1.0
+    assert make_family("lsp", "auto").freed(0.3, (2, 5, 3)) == make_family("tnn", 2).freed(0.3, (2, 5, 3)) == 0.3
+
+
 @pytest.mark.parametrize("name", PENALTIES)
 def test_every_q_of_an_automatic_family_gives_a_penalty(name):
     family = make_family(name, "auto")

@@ -3,7 +3,8 @@
 The search describes a penalty by two numbers: its cut, the singular value threshold below which everything becomes
 zero, and q, which says how far it is from convex. For LSP, capped-l1, MCP and SCAD, q times the cut is the singular
 value at which the penalty bends: with a large q it is close to the nuclear norm, with q near 0 close to a hard
-threshold. For the truncated nuclear norm, q is the number of free singular values.
+threshold. For the truncated nuclear norm, q is the number of free singular values, and follows the
+ranks on the way down.
 """
 
 from __future__ import annotations
@@ -45,11 +46,18 @@ class PenaltyFamily:
         The q of the first regularisation path.
     others
         The q to try after the first, in rows. Each row is tried in order until the validation error stops falling.
+    follows_rank
+        Whether q is a number of free singular values. A path then frees those that passed the cut before.
     """
 
     make: Callable[[float, float], Penalty]
     first: float = 1.0
     others: tuple[tuple[float, ...], ...] = ()
+    follows_rank: bool = False
+
+    def freed(self, q: float, ranks: Sequence[int]) -> float:
+        """Return the q of the next point of a path, after a point with this q and an answer of these ranks."""
+        return float(max(1, *ranks)) if self.follows_rank else q
 
 
 def make_family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> PenaltyFamily:
@@ -70,7 +78,7 @@ def make_family(penalty: str | Penalty, theta: float | Sequence[float] | str) ->
             )
         fixed = make_penalty(penalty, theta)  # type: ignore[arg-type]
     elif isinstance(penalty, str) and penalty == "tnn":
-        return PenaltyFamily(lambda cut, q: TNN(int(q)), 1.0, ((2, 3, 4, 6, 9, 13, 20),))
+        return PenaltyFamily(lambda cut, q: TNN(int(q)), follows_rank=True)
     elif isinstance(penalty, str) and penalty in SCALED_BY_CUT:
         kind = SCALED_BY_CUT[penalty]
         return PenaltyFamily(lambda cut, q: kind(q * cut), 1.0, ((0.3, 0.1, 0.03), (3.0, 10.0)))

@@ -204,7 +204,7 @@ class NortSearch:
         best = points = 0
         candidate = above.lower(1)
         while True:
-            last = self._try(candidate, start)
+            last = self._try(self._freed(candidate, start), start)
             if start is not None and self._is_full(last, start):
                 last = self._without_noise(last, start)
             trials.append(last)
@@ -226,6 +226,12 @@ class NortSearch:
             if candidate.cut < max(self._noise * (1 - 1e-9), above.cut * SMALLEST_CUT):
                 break
         return trials
+
+    def _freed(self, candidate: Candidate, start: Trial | None) -> Candidate:
+        """Return a candidate that leaves as many singular values free as its start has, if its penalty can."""
+        if start is None:
+            return candidate
+        return replace(candidate, q=self._family.freed(candidate.q, self.ranks(start)))
 
     def _levels_off(self, trials: Sequence[Trial]) -> bool:
         """Return whether the last points of a path were hardly better than each other, while ranks were high.
@@ -285,7 +291,7 @@ class NortSearch:
             weights = tuple(float(at == place) for at in range(len(self.modes)))
             before, last = self._trials.leader, None
             for cut, score in together.items():
-                last = self._try(Candidate(cut, self._family.first, weights), last)
+                last = self._try(self._freed(Candidate(cut, self._family.first, weights), last), last)
                 if last.point.held_out > (1.0 if has_many_ranks(last) else CLEARLY_WORSE) * score:
                     break
             else:

@@ -102,7 +102,8 @@ class CutSearch:
         found: list[Trial] = []
         best, since = 0, 0
         for step in range(1, MOST_POINTS + 1):
-            start = self._try(above.lower(step), start)
+            q = above.q if start is None else self._family.freed(above.q, start.point.ranks)
+            start = self._try(replace(above.lower(step), q=q), start)
             found.append(start)
             best, since = (step - 1, 0) if step == 1 or start.beats(found[best]) else (best, since + 1)
             if since >= PATIENCE or start.point.held_out > CLEARLY_WORSE * found[best].point.held_out:
