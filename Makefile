@@ -3,13 +3,14 @@
 # make quick  the tests without the slow ones
 # make test-browser  the report in a browser; installs Debian's chromium where it is missing
 # make bench  speed and memory, as ratios within one run
+# make experiments  every table and figure of the paper; takes hours, and goes on where it stopped
 # make docs   the documentation, with all its code run, in docs/_build/html
 PYTHON ?= python3
 BIN := .venv/bin
 # A process of tests for each core; threads of BLAS would wait busily for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test quick test-browser bench docs clean
+.PHONY: demo test quick test-browser bench experiments docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -31,6 +32,9 @@ test-browser: .venv/installed-dev,browser
 
 bench: .venv/installed-dev,bench
 	$(BIN)/python benchmarks/run.py
+
+experiments: .venv/installed-dev
+	$(BIN)/tensorfill experiment all
 
 docs: .venv/installed-docs
 	rm -rf docs/_build docs/gallery docs/reference

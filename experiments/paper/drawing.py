@@ -1,0 +1,51 @@
+"""Pictures of finished runs: curves by iteration or time, and errors against what was varied."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .experiment import Finished
+
+Panel = tuple[str, str]
+"""What is drawn against what, by the names of a run's curves."""
+
+LABELS = {"iteration": "iteration", "seconds": "CPU seconds", "objective": "objective", "rmse": "test RMSE"}
+
+
+def draw_curves(figure: Figure, runs: Sequence[Finished], data: Sequence[str], panels: Sequence[Panel]) -> None:
+    """Draw the curves of the first run of each method: a row of panels for each kind of data that has any."""
+    with_curves = [run for run in runs if "curves" in run.measured]
+    shown = [name for name in data if any(run.data == name for run in with_curves)]
+    if not shown:
+        return
+    figure.set_size_inches(5 * len(panels), 3.6 * len(shown))
+    axes = figure.subplots(len(shown), len(panels), squeeze=False)
+    for row, name in zip(axes, shown, strict=True):
+        here = [run for run in with_curves if run.data == name]
+        for ax, (x, y) in zip(row, panels, strict=True):
+            for method in dict.fromkeys(run.method for run in here):
+                curves = next(run for run in here if run.method == method).measured["curves"]
+                ax.plot(curves[x], curves[y], label=method, linewidth=1.4)
+            ax.set(xlabel=LABELS.get(x, x), ylabel=LABELS.get(y, y), yscale="log", title=name)
+            if x == "seconds":
+                ax.set_xscale("log")
+        row[0].legend(fontsize=7)
+
+
+def draw_against(
+    ax: Axes, runs: Sequence[Finished], x: Callable[[Finished], float], line: Callable[[Finished], str], label: str
+) -> None:
+    """Draw the mean error of the runs that share an x, with a line for each kind of run."""
+    done = [run for run in runs if "rmse" in run.measured]
+    for name in dict.fromkeys(line(run) for run in done):
+        here = [run for run in done if line(run) == name]
+        places = sorted({x(run) for run in here})
+        errors = [statistics.mean(run.measured["rmse"] for run in here if x(run) == place) for place in places]
+        ax.plot(places, errors, marker="o", markersize=4, label=name)
+    ax.set(xlabel=label, ylabel="test RMSE")
+    if done:
+        ax.legend(fontsize=7)

@@ -1,0 +1,161 @@
+"""One fit and what is measured of it: the error, seconds of CPU, peak memory, and the way there."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import tensorfill
+from tensorfill import Choice, Fit, Observations
+from tensorfill._support.memory import PeakMemory
+from tensorfill.datasets import synthetic
+from tensorfill.metrics import rmse
+
+from .experiment import Measured
+
+AUTOMATIC = "complete()"
+"""The name of a row: the library's own call with nothing said."""
+
+AS_PRINTED: dict[str, Any] = {"smooth": None, "centre": False}
+"""A method of the paper has nothing around it."""
+
+TESTED_ON_THE_WAY = 20_000
+"""At most this many test entries are predicted after each iteration."""
+
+POINTS = 40
+"""A curve is kept at about this many iterations."""
+
+
+def arguments(row: str) -> dict[str, Any]:
+    """Return the arguments of `complete` for a row of a table.
+
+    A row is the name of a method, with its penalty after a colon if there are several.
+
+    >>> arguments("snort:lsp")["momentum"]
+    False
+    """
+    if row == AUTOMATIC:
+        return {}
+    method, _, penalty = row.partition(":")
+    given: dict[str, Any] = {"method": method, **AS_PRINTED}
+    if method == "snort":
+        given |= {"method": "nort", "momentum": False}
+    return given | ({"penalty": penalty} if penalty else {})
+
+
+def fitted(
+    row: str,
+    train: Observations,
+    test: Observations,
+    *,
+    seed: int,
+    limit: float,
+    validation: Observations | None = None,
+    settings: Mapping[str, Any] | None = None,
+    curves: bool = False,
+) -> tuple[Fit, Measured]:
+    """Return the fit of a row, and what was measured.
+
+    Parameters
+    ----------
+    row
+        The method; see `arguments`.
+    train, test
+        The entries to fit, and those that give the error.
+    seed
+        Decides everything that is random.
+    limit
+        Seconds for the choice and the fit.
+    validation
+        Entries to choose settings on; by default the library holds some of `train` out.
+    settings
+        Further arguments of `complete`.
+    curves
+        Whether the method runs once more, from zero with what was chosen, and every iteration is measured.
+    """
+    given = {**arguments(row), **(settings or {}), "rng": seed}
+    if validation is not None:
+        given["choose"] = Choice(validation=validation)
+    load_loops(row)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        began = time.process_time()
+        with PeakMemory() as peak:
+            fit = tensorfill.complete(train, time_limit=limit, **given)
+        seconds = time.process_time() - began
+        found: Measured = {
+            "rmse": rmse(fit.predict(test.coords), test.values),
+            "seconds": round(seconds, 2),
+            "memory": peak.bytes,
+            "iterations": len(fit.history) - 1,
+            "ranks": list(fit.ranks),
+        }
+        if not fit.status.is_finished:
+            found["note"] = fit.status.name.lower().replace("_", " ")
+        if curves:
+            found["curves"] = way(fit, train, test, seed=seed, limit=limit)
+    return fit, found
+
+
+def load_loops(row: str) -> None:
+    """Fit a small tensor, so that neither time nor memory includes the loading of compiled loops."""
+    small = synthetic((40, 40, 40), rank=2, observed=3_200, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tensorfill.complete(small.observations, time_limit=20, rng=0, **arguments(row))
+
+
+def way(fit: Fit, train: Observations, test: Observations, *, seed: int, limit: float) -> dict[str, list[float]]:
+    """Return iterations, seconds of CPU, objective and test error of a run from zero with what was chosen."""
+    part = test.select(np.arange(len(test)) < TESTED_ON_THE_WAY)
+    clock = CpuClock()
+    rows: list[tuple[int, float, float, float]] = []
+
+    def note(record: Any, model: Any) -> None:
+        with clock.paused():
+            rows.append(
+                (record.iteration, clock.seconds, record.objective, rmse(model.predict(part.coords), part.values))
+            )
+
+    tensorfill.complete(
+        train, method=fit.method, loss=fit.loss, rng=seed, callback=note, time_limit=limit, **AS_PRINTED
+    )
+    kept = rows[:: max(1, len(rows) // POINTS)]
+    if rows and kept[-1] is not rows[-1]:
+        kept.append(rows[-1])
+    names = ("iteration", "seconds", "objective", "rmse")
+    return {name: [float(f"{row[place]:.6g}") for row in kept] for place, name in enumerate(names)}
+
+
+class CpuClock:
+    """Seconds of CPU since it was made, without those while it is paused."""
+
+    def __init__(self) -> None:
+        self._began, self._left_out = time.process_time(), 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return time.process_time() - self._began - self._left_out
+
+    def paused(self) -> _Pause:
+        """Return a context that does not count."""
+        return _Pause(self._leave_out)
+
+    def _leave_out(self, seconds: float) -> None:
+        self._left_out += seconds
+
+
+class _Pause:
+    def __init__(self, leave_out: Callable[[float], None]) -> None:
+        self._leave_out = leave_out
+
+    def __enter__(self) -> None:
+        self._began = time.process_time()
+
+    def __exit__(self, *error: object) -> None:
+        self._leave_out(time.process_time() - self._began)

@@ -1,0 +1,166 @@
+"""Runs the tasks of an experiment, each in a process of its own, and keeps what is finished.
+
+Every finished run is a row of ``NAME.csv``, which is also what a run that was stopped goes on from. ``NAME.md`` and
+``NAME.png`` are made from it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from .experiment import Experiment, Finished, Measured, Task
+from .pages import page
+
+RUNNER = Path(__file__).resolve().parents[1] / "run.py"
+
+HARD_LIMIT, SPARE = 3.0, 60.0
+"""A process is ended after this many times its limit and these seconds: the data, one long iteration, the curves."""
+
+MARK = "RESULT "
+"""Stands before the line of JSON with which a process answers."""
+
+
+class Book:
+    """The finished runs of an experiment, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.runs: list[Finished] = []
+        if path.exists():
+            with path.open(newline="") as file:
+                self.runs = [_finished(row) for row in csv.DictReader(file)]
+
+    def has(self, task: Task) -> bool:
+        """Return whether a task is done; one that was stopped is done again if it may take longer."""
+        found = [run for run in self.runs if run.key == task.key]
+        return bool(found) and found[-1].measured.get("limit", task.limit) >= task.limit
+
+    def add(self, run: Finished) -> None:
+        """Keep a run, in place of an earlier one of the same task."""
+        self.runs = [*(each for each in self.runs if each.key != run.key), run]
+        self._write()
+
+    def _write(self) -> None:
+        names = list(dict.fromkeys(name for run in self.runs for name in run.measured))
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self._path.with_suffix(".part")
+        with beside.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["data", "method", "seed", *names])
+            for run in self.runs:
+                cells = [json.dumps(run.measured[name]) if name in run.measured else "" for name in names]
+                writer.writerow([run.data, run.method, run.seed, *cells])
+        os.replace(beside, self._path)
+
+
+def _finished(row: dict[str, str]) -> Finished:
+    data, method, seed = row.pop("data"), row.pop("method"), int(row.pop("seed"))
+    return Finished(data, method, seed, {name: json.loads(cell) for name, cell in row.items() if cell})
+
+
+def run_all(
+    experiment: Experiment,
+    folder: Path,
+    console: Console,
+    *,
+    quick: bool = False,
+    budget: float | None = None,
+    patience: float = 1.0,
+) -> int:
+    """Run what is not done yet, write the results, and return how many runs are still open.
+
+    Parameters
+    ----------
+    experiment
+        What to run.
+    folder
+        Where the results are, and go.
+    console
+        Shows progress.
+    quick
+        Whether to run the small version.
+    budget
+        Seconds after which no further run begins.
+    patience
+        Every limit is stretched by this, on a slow or busy machine.
+    """
+    book = Book(folder / f"{experiment.name}.csv")
+    tasks = list(experiment.tasks(quick))
+    missing = [task for task in tasks if not book.has(task)]
+    console.print(f"{experiment.name}: {len(tasks)} runs, {len(tasks) - len(missing)} of them done", highlight=False)
+    began = time.monotonic()
+    for number, task in enumerate(missing):
+        if budget is not None and time.monotonic() - began > budget:
+            break
+        what = f"{task.data}, {task.method}, seed {task.seed}"
+        with console.status(f"{number + 1} of {len(missing)}: {what}"):
+            measured = _apart(experiment, replace(task, limit=patience * task.limit))
+        book.add(Finished(task.data, task.method, task.seed, {**measured, "limit": task.limit}))
+        console.print(f"  {what}: {_shown(experiment, measured)}", highlight=False)
+        write(experiment, book.runs, tasks, folder)
+    write(experiment, book.runs, tasks, folder)
+    return sum(not book.has(task) for task in tasks)
+
+
+def write(experiment: Experiment, runs: Sequence[Finished], tasks: Sequence[Task], folder: Path) -> None:
+    """Write the page of an experiment, and its picture if it has one."""
+    wanted = {task.key for task in tasks}
+    runs = [run for run in runs if run.key in wanted]
+    drawn = experiment.draw is not None and any("failed" not in run.measured for run in runs)
+    if drawn and experiment.draw is not None:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 4), layout="constrained")
+        experiment.draw(figure, runs)
+        figure.savefig(folder / f"{experiment.name}.png", dpi=120)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{experiment.name}.md").write_text(page(experiment, runs, tasks, picture=drawn))
+
+
+def _shown(experiment: Experiment, measured: Measured) -> str:
+    if "failed" in measured:
+        return str(measured["failed"])
+    said = [f"{name} {measured[name]:.4g}" for name in experiment.measures if name in measured]
+    return ", ".join([*said, f"{measured.get('seconds', 0):.0f} s of CPU"])
+
+
+def _apart(experiment: Experiment, task: Task) -> Measured:
+    """Return what a task measures, from a process of its own."""
+    command = [sys.executable, str(RUNNER), "--task", experiment.name, json.dumps(asdict(task))]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=HARD_LIMIT * task.limit + SPARE,
+            env={**threads, **os.environ},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"ended after {HARD_LIMIT * task.limit + SPARE:.0f} s"}
+    answers = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
+    if not answers:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {"failed": last[:300]}
+    measured: Measured = json.loads(answers[-1].removeprefix(MARK))
+    return measured
+
+
+def answer(experiment: Experiment, task: Task) -> str:
+    """Run a task here and return the line of text with what it measured."""
+    try:
+        measured = experiment.run(task)
+    except (ValueError, MemoryError, FileNotFoundError) as refusal:
+        measured = {"failed": str(refusal)}
+    return MARK + json.dumps(measured)

@@ -1,0 +1,91 @@
+"""Repeats the experiments of the paper; `tensorfill experiment` calls it.
+
+python experiments/run.py --list
+python experiments/run.py recovery
+python experiments/run.py climate images --quick
+python experiments/run.py all --budget 3600
+
+Results go to experiments/results, those of --quick to experiments/results/quick: NAME.csv with every run, NAME.md and
+NAME.png. A run that is there is not done again, so that a stopped experiment goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+if str(HERE) not in sys.path:
+    # The package of experiments, and the modules that read data, stand beside this file.
+    sys.path.insert(0, str(HERE))
+
+from paper.experiment import Task  # noqa: E402
+from paper.harness import answer, run_all  # noqa: E402
+from paper.registry import EXPERIMENTS  # noqa: E402
+
+RESULTS = HERE / "results"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the experiments that are named, and return an exit code."""
+    parser = argparse.ArgumentParser(
+        prog="tensorfill experiment", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--list", action="store_true", help="say which experiments there are")
+    parser.add_argument("--quick", action="store_true", help="a small version of each, in a minute or two")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="begin no further run after this time")
+    parser.add_argument(
+        "--patience", type=float, default=1.0, metavar="TIMES", help="stretch limits, on a slow or busy machine"
+    )
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="where the results go")
+    parser.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args(argv)
+    if given.task:
+        name, fields = given.task
+        sys.stdout.write(answer(EXPERIMENTS[name], Task(**json.loads(fields))) + "\n")
+        return 0
+    console = Console(width=150)
+    if given.list or not given.names:
+        console.print(listing())
+        return 0
+    names = list(EXPERIMENTS) if given.names == ["all"] else given.names
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        parser.error(f"there is no experiment {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all")
+    folder = given.output or (RESULTS / "quick" if given.quick else RESULTS)
+    began = time.monotonic()
+    try:
+        for name in names:
+            left = None if given.budget is None else given.budget - (time.monotonic() - began)
+            left_open = run_all(
+                EXPERIMENTS[name], folder, console, quick=given.quick, budget=left, patience=given.patience
+            )
+            if left_open:
+                console.print(f"  {left_open} runs are left for the next time", highlight=False)
+    except KeyboardInterrupt:
+        console.print("Interrupted; what is finished is kept, and the same command goes on from there.")
+        return 130
+    console.print(f"The results are in {folder}", highlight=False)
+    return 0
+
+
+def listing() -> Table:
+    """Return a table of the experiments."""
+    table = Table("name", "repeats", "runs", "quick")
+    for experiment in EXPERIMENTS.values():
+        table.add_row(
+            experiment.name, experiment.title, str(len(experiment.tasks(False))), str(len(experiment.tasks(True)))
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""The experiments of the paper: the harness, and a small run of each."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+pytest.importorskip("skimage")
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
+
+from paper import fitting, harness
+from paper.experiment import Experiment, Finished, Task
+from paper.fitting import arguments
+from paper.harness import MARK, Book, answer, run_all
+from paper.pages import page
+from paper.registry import EXPERIMENTS
+
+TASKS = [Task("a", "nort", seed, {}, 5.0) for seed in range(3)]
+
+
+def experiment(**changes):
+    given = {
+        "run": lambda task: {"rmse": 0.5 + task.seed},
+        "published": {("a", "nort", "rmse"): (0.75, 0.1)},
+        **changes,
+    }
+    return Experiment("ours", "Table 0", lambda quick: TASKS[:1] if quick else TASKS, data="", differs="", **given)
+
+
+@pytest.fixture
+def console():
+    return Console(file=io.StringIO(), width=150)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch):
+    """Run tasks here: a process of its own for each would import everything anew."""
+    monkeypatch.setattr(
+        harness, "_apart", lambda experiment, task: json.loads(answer(experiment, task).removeprefix(MARK))
+    )
+
+
+def test_what_is_finished_is_not_done_again(tmp_path, console):
+    done = []
+
+    def run(task):
+        done.append(task.seed)
+        return {"rmse": 1.0, "curves": {"iteration": [0.0, 1.0]}}
+
+    assert run_all(experiment(run=run), tmp_path, console, budget=-1.0) == 3
+    assert run_all(experiment(run=run), tmp_path, console) == 0
+    assert run_all(experiment(run=run), tmp_path, console) == 0
+    assert done == [0, 1, 2]
+    assert Book(tmp_path / "ours.csv").runs[2] == Finished("a", "nort", 2, {**run(TASKS[2]), "limit": 5.0})
+
+
+def test_a_run_with_more_time_is_done_again(tmp_path):
+    book = Book(tmp_path / "ours.csv")
+    book.add(Finished("a", "nort", 0, {"failed": "ended after 15 s", "limit": 5.0}))
+    assert book.has(TASKS[0])
+    assert not book.has(Task("a", "nort", 0, {}, 10.0))
+
+
+def test_a_refusal_is_a_result(tmp_path, console):
+    def refuse(task):
+        raise ValueError("method 'x' takes no such tensor")
+
+    assert run_all(experiment(run=refuse), tmp_path, console) == 0
+    assert "takes no such tensor" in (tmp_path / "ours.md").read_text()
+
+
+def test_the_page_has_the_figures_of_the_paper_and_ours():
+    runs = [Finished("a", "nort", seed, {"rmse": 0.5 + seed, "seconds": 2.0, "memory": 3e6}) for seed in range(2)]
+    text = page(experiment(), runs, TASKS, picture=False)
+    assert "| `nort` | 1 ± 0.71 | 0.75 ± 0.1 | 1.33 | 2 | 3 | 2 |  |" in text
+    assert "2 of 3 runs are done" in text
+
+
+def test_a_row_is_a_method_and_its_penalty():
+    assert arguments("complete()") == {}
+    assert arguments("nort:tnn") == {"method": "nort", "penalty": "tnn", "smooth": None, "centre": False}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_run_of_an_experiment_has_a_key_of_its_own(name):
+    for quick in (True, False):
+        tasks = EXPERIMENTS[name].tasks(quick)
+        assert len({task.key for task in tasks}) == len(tasks)
+    here = {(task.data, task.method) for task in EXPERIMENTS[name].tasks(False)}
+    assert {(data, method) for data, method, _ in EXPERIMENTS[name].published} <= here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_small_version_of_an_experiment_runs(name, tmp_path, console, monkeypatch):
+    chosen = EXPERIMENTS[name]
+    tasks = [chosen.tasks(True)[0], chosen.tasks(True)[-1]]
+    monkeypatch.setattr(fitting, "load_loops", lambda row: None)
+    missing = json.loads(answer(chosen, tasks[0]).removeprefix(MARK)).get("failed", "")
+    if "shared data" in missing or "does not exist" in missing:
+        pytest.skip(missing)
+    run_all(Experiment(**{**vars(chosen), "tasks": lambda quick: tasks}), tmp_path, console, quick=True)
+    for run in Book(tmp_path / f"{name}.csv").runs:
+        assert "failed" not in run.measured
+        assert run.measured[chosen.measures[0]] > 0
+    assert (tmp_path / f"{name}.png").exists() == (chosen.draw is not None)
