@@ -174,7 +174,7 @@ def _named(name):
 
 def test_every_format_has_a_round_trip_here():
     assert set(FORMATS) == {
-        "tns", "npz", "npy", "mat", "netcdf", "csv", "tsv", "parquet", "picture", "movie", "triples",
+        "tns", "npz", "npy", "mat", "netcdf", "csv", "tsv", "parquet", "picture", "movie", "gif", "triples",
     }  # fmt: skip
 
 

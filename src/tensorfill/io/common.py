@@ -88,6 +88,12 @@ class Content:
         return self.values.shape
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the entries."""
+        entries: NDArray[Any] = self.values.values if isinstance(self.values, Observations) else self.values
+        return entries.dtype
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the entries are stored as coordinates and values, not as an array."""
         return isinstance(self.values, Observations) and not self.values.is_dense

@@ -66,6 +66,16 @@ def _times(count: int, rate: float) -> NDArray[Any]:
     return np.arange(count) / rate
 
 
+def check(path: Path, content: Content) -> None:
+    """Raise an error if a movie cannot hold such a tensor."""
+    shape = content.shape
+    if len(shape) not in (3, 4) or (len(shape) == 4 and shape[3] != 3):
+        raise ValueError(
+            f"a movie must have shape (frames, rows, columns, 3) or (frames, rows, columns), but {shape} was "
+            "given; write .npy or .npz."
+        )
+
+
 def write(path: Path, content: Content, *, rate: float | None = None) -> None:
     """Write a movie, rounded and clipped to 0..255.
 
@@ -79,11 +89,6 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
         Frames per second; by default as the labels of the frames say, else 25.
     """
     array = content.whole("a movie")
-    if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] != 3):
-        raise ValueError(
-            f"a movie must have shape (frames, rows, columns, 3) or (frames, rows, columns), but {array.shape} was "
-            "given; write .npy or .npz."
-        )
     speed = _rate(content.labels) if rate is None else real_number(rate, "rate", above=0)
     if path.suffix.lower() == ".gif":
         _write_gif(path, array, speed)
