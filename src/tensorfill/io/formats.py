@@ -232,10 +232,10 @@ def _check_options(name: str, verb: str, function: Callable[..., Any], options: 
 
 def _content(data: Any, labels: Labels | None) -> Content:
     if isinstance(data, Labelled):
-        return Content(data.observations, data.labels if labels is None else labels, data)
-    if isinstance(data, Observations):
-        return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
-    if isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray):
-        return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
+        return Content(labels or data.labels, data, data.observations)
+    if isinstance(data, Observations) or (isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray)):
+        return Content(labels or Labels.plain(data.ndim), data, data)
+    if labels is not None:
+        return Content(labels, data)
     taken = take_in(data)
-    return Content(taken.observations, taken.labels if labels is None else labels, data)
+    return Content(taken.labels, data, taken.observations)
