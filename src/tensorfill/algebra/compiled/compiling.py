@@ -40,7 +40,8 @@ def _warn_of_no_cache() -> None:
     """Warn once in a process."""
     warnings.warn(
         "Compiled code cannot be kept, since neither the folder of tensorfill nor the home folder can be written, so "
-        "each new process spends time to compile; set NUMBA_CACHE_DIR to a folder that can be written.",
+        "each new process compiles anew, which takes half a minute or more; set NUMBA_CACHE_DIR to a folder "
+        "that can be written.",
         RuntimeWarning,
         stacklevel=4,
     )
