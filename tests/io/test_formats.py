@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -166,6 +167,21 @@ class TestRoundTrips:
             again = read(path, format="triples")
         assert data.labels.names == ("head", "tail", "relation")
         assert by_label(again) == by_label(data) == {(head, tail, link): 1.0 for head, link, tail in facts}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.nc", "a.npz", "a.npy", "a.mat", "a.png", "a.gif", "a.avi"])
+def test_the_way_back_to_the_object_can_be_pickled(name, tmp_path):
+    array = np.random.default_rng(0).integers(0, 255, (4, 6, 5) if name in ("a.gif", "a.avi") else (6, 5)).astype(float)
+    if name == "a.avi":
+        pytest.importorskip("av")
+    write(tmp_path / name, array)
+    restore = read(tmp_path / name).restore
+    back = pickle.loads(pickle.dumps(restore))
+    if restore is not None:
+        shape = read(tmp_path / name).observations.shape
+        one, other = restore(np.ones(shape)), back(np.ones(shape))
+        assert type(one) is type(other)
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
 def _named(name):

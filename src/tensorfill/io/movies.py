@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) ->
     frames, times = _from_gif(path) if path.suffix.lower() == ".gif" else _from_video(path)
     labels = Labels(("time", "row", "column", "colour"), (times, None, None, np.array(COLOURS)))
     depth = np.dtype(np.uint8)
-    return dense_labelled(frames, labels, missing=missing, mask=mask, restore=lambda filled: rounded(filled, depth))
+    return dense_labelled(frames, labels, missing=missing, mask=mask, restore=partial(rounded, depth=depth))
 
 
 def _from_video(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:

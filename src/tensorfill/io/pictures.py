@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) ->
         choice("nan" if missing is None else missing, "missing for a picture", ("nan", "zero", "alpha"))
     labels = picture_labels(array.shape)
     depth = array.dtype if array.dtype == np.uint16 else np.dtype(np.uint8)
-    return dense_labelled(array, labels, missing=missing, mask=mask, restore=lambda filled: rounded(filled, depth))
+    return dense_labelled(array, labels, missing=missing, mask=mask, restore=partial(rounded, depth=depth))
 
 
 def picture_labels(shape: tuple[int, ...]) -> Labels:
