@@ -79,7 +79,7 @@ def _in_words(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or " ".join(str(error).split()).rstrip(".")
+        reason = error.strerror or " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise OSError(f"{path} cannot be written: {reason}; choose another path.") from error
 
 
