@@ -10,7 +10,7 @@ import pytest
 
 from tensorfill import __version__
 from tensorfill.cli import main
-from tensorfill.cli.main import COMMANDS
+from tensorfill.cli.program import COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -36,7 +36,7 @@ def test_version_and_help(capsys):
 
 
 def test_help_does_not_wait_for_the_methods():
-    code = "import sys, tensorfill.cli; sys.exit('scipy' in sys.modules or 'tensorfill.methods' in sys.modules)"
+    code = "import sys, tensorfill.cli.program; sys.exit('scipy' in sys.modules or 'tensorfill.methods' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

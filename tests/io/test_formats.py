@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -168,13 +169,28 @@ class TestRoundTrips:
         assert by_label(again) == by_label(data) == {(head, tail, link): 1.0 for head, link, tail in facts}
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.nc", "a.npz", "a.npy", "a.mat", "a.png", "a.gif", "a.avi"])
+def test_the_way_back_to_the_object_can_be_pickled(name, tmp_path):
+    array = np.random.default_rng(0).integers(0, 255, (4, 6, 5) if name in ("a.gif", "a.avi") else (6, 5)).astype(float)
+    if name == "a.avi":
+        pytest.importorskip("av")
+    write(tmp_path / name, array)
+    restore = read(tmp_path / name).restore
+    back = pickle.loads(pickle.dumps(restore))
+    if restore is not None:
+        shape = read(tmp_path / name).observations.shape
+        one, other = restore(np.ones(shape)), back(np.ones(shape))
+        assert type(one) is type(other)
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
 def _named(name):
     return {"name": "tensor"} if name == "a.mat" else {}
 
 
 def test_every_format_has_a_round_trip_here():
     assert set(FORMATS) == {
-        "tns", "npz", "npy", "mat", "netcdf", "csv", "tsv", "parquet", "picture", "movie", "triples",
+        "tns", "npz", "npy", "mat", "netcdf", "csv", "tsv", "parquet", "picture", "movie", "gif", "triples",
     }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import tensorfill
 from tensorfill import Choice, TuckerAls
@@ -21,6 +22,43 @@ def cube(seed=0):
     random = np.random.default_rng(seed)
     whole = np.einsum("ir,jr,kr->ijk", *(random.normal(size=(size, 2)) for size in (9, 8, 7)))
     return np.where(random.random(whole.shape) < 0.3, np.nan, whole), whole
+
+
+# A method of few steps with every setting given: the checks are about the estimator.
+QUICK = TensorCompleter(method="cp", settings={"rank": 1, "ridge": 0.1}, smooth=None, centre=False, max_iter=3)
+
+
+# The random numbers of the checks have no low rank, and their coordinates leave slices empty.
+@pytest.mark.filterwarnings("ignore::tensorfill.choosing.doubts.DoubtfulFitWarning")
+@parametrize_with_checks([QUICK])
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+TOO_FEW = "settings are chosen on held-out entries, and the check gives fewer than ten entries"
+
+# The only checks that cannot apply, and only if a setting is left open.
+EXPECTED_TO_FAIL = dict.fromkeys(
+    [
+        "check_estimators_nan_inf",
+        "check_estimators_pickle",
+        "check_fit2d_1sample",
+        "check_fit_score_takes_y",
+        "check_pipeline_consistency",
+        "check_supervised_y_2d",
+    ],
+    TOO_FEW,
+)
+
+
+@pytest.mark.parametrize("name", EXPECTED_TO_FAIL)
+def test_checks_with_few_entries_are_refused_if_settings_are_open(name):
+    open_one = TensorCompleter(method="cp", smooth=None, centre=False, max_iter=3)
+    found = [pair for pair in estimator_checks_generator(open_one) if pair[1].func.__name__ == name]
+    assert found
+    for estimator, check in found:
+        with pytest.raises((ValueError, AssertionError), match="At least 10 observed entries are needed"):
+            check(estimator)
 
 
 class TestTensorCompleter:
@@ -93,8 +131,19 @@ class TestTensorCompleter:
         completer = TensorCompleter(lam=0.1, random_state=0).fit(coords, np.arange(20.0))
         assert completer.fit_.shape == (4, 5)
 
+    def test_coordinates_may_be_floats_and_repeated(self):
+        coords = np.argwhere(np.ones((4, 5)))
+        values = np.random.default_rng(0).random(20)
+        completer = TensorCompleter(lam=0.1, smooth=None, random_state=0)
+        once = completer.fit(coords, values).predict(coords)
+        again = completer.fit(np.repeat(coords, 2, axis=0).astype(float), np.repeat(values, 2) + np.tile([-1, 1], 20))
+        np.testing.assert_allclose(again.predict(coords.astype(float)), once)
+
     def test_bad_coordinates_are_refused(self):
-        refuses(ValueError, ["coordinates", "(3,)"], lambda: TensorCompleter().fit([1, 2, 3], [1.0, 2.0, 3.0]))
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+            TensorCompleter().fit([1, 2, 3], [1.0, 2.0, 3.0])
+        refuses(ValueError, ["whole numbers"], lambda: TensorCompleter().fit([[0.5, 1], [1, 1]], [1.0, 2.0]))
+        refuses(ValueError, ["count from 0", "-1"], lambda: TensorCompleter().fit([[0, -1], [1, 1]], [1.0, 2.0]))
 
     def test_it_must_be_fitted_first(self):
         with pytest.raises(ValueError, match="not fitted"):

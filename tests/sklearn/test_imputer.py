@@ -28,7 +28,6 @@ from tensorfill.sklearn.projection import Projection
 from ..refusal import refuses
 
 
-# TensorCompleter is left out: these checks give tables of real features, and its samples are coordinates of entries.
 # The settings are given, because each of these checks fits many times and a search is slow.
 @parametrize_with_checks([MatrixImputer(lam=1.0, penalty="nuclear", max_iter=50, candidates=["low_rank"])])
 def test_scikit_learn_accepts_it(estimator, check):

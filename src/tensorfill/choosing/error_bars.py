@@ -134,13 +134,8 @@ class ErrorBars:
         weights = self._weights
         # Entries of unequal weight are worth as much as this many of equal weight.
         count = float(weights.sum() ** 2 / (weights @ weights))
-        if math.ceil((count + 1) * share) > count + 0.5:
-            held_out = f"{len(self.residuals)} held-out entries"
-            like = "" if count > 0.9 * len(self.residuals) else f", worth {count:.0f} that lie as the missing ones do"
-            raise ValueError(
-                f"interval must be at most {count / (count + 1):.3f} with {held_out}{like}, "
-                f"but {share} was given; hold out more by raising validation."
-            )
+        like = "" if count > 0.9 * len(self.residuals) else f", worth {count:.0f} that lie as the missing ones do"
+        check_share(share, count, f"{len(self.residuals)} held-out entries{like}")
 
     # The two scales, each learnt from a half of the held-out entries
 
@@ -194,6 +189,29 @@ class ErrorBars:
         ]
         widths: Floats = second * np.interp(log_ratio, grid, quantiles)
         return widths
+
+
+def check_share(
+    share: float, count: float, held_out: str, *, interval: str = "interval", validation: str = "validation"
+) -> None:
+    """Refuse intervals that need more held-out entries than there are.
+
+    Parameters
+    ----------
+    share
+        The coverage.
+    count
+        The number of held-out entries of equal weight.
+    held_out
+        What a sentence calls them.
+    interval, validation
+        What a sentence calls the two settings.
+    """
+    if math.ceil((count + 1) * share) > count + 0.5:
+        raise ValueError(
+            f"{interval} must be at most {count / (count + 1):.3f} with {held_out}, but {share} was given; hold out "
+            f"more by raising {validation}."
+        )
 
 
 def _quantile(errors: Floats, weights: Floats, share: float) -> float:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from .._support.words import percent, sizes
 from .command import Command
 from .fitting import METHODS, add_choosing, add_stages, choosing, names, stages
-from .options import add_answering, add_reading, check_output, read_given
+from .options import add_answering, add_reading, read_given
 from .output import say, show_facts, show_json, show_text
+from .outputs import check_outputs
 
 if TYPE_CHECKING:
     from ..comparison import Comparison, Contender
@@ -39,7 +40,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> int:
     settings = stages(given) | {"choose": choosing(given)}
     methods = _methods(given)
-    check_output(given.plot, "--plot")
+    check_outputs({"--plot": given.plot}, [given.file, given.mask])
     if given.plot is not None:
         from ..plots import drawing_class
 

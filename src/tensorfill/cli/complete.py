@@ -5,23 +5,32 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .._support.words import bytes_in_words, percent
 from .command import Command
 from .facts import facts_of_fit, fit_record
 from .fitting import add_fitting, fitting
-from .options import add_answering, add_interval, add_reading, check_output, checked_interval, read_given
+from .options import add_answering, add_interval, add_reading, checked_interval, read_given
 from .output import say, show_facts, show_json
+from .outputs import add_safe, check_outputs, rescuing, safely
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._support.types import Floats
+    from ..choosing.splits import Choice
     from ..fit import Fit
     from ..labels import Labelled
     from ..observations import Observations
 
-INTERRUPTED = 130
+NO_INTERVALS, INTERRUPTED = 2, 130
+"""Exit codes: an answer without the intervals that were asked for, Ctrl-C."""
 
 WITH_ENDS = ("csv", "tsv", "parquet", "netcdf")
 """The formats that hold the ends of intervals."""
@@ -44,6 +53,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "write the ends of intervals that hold this share of the filled entries, 0.9, to a table or .nc file, as "
         "x_low and x_high beside x; print their half width",
     )
+    add_safe(parser)
     add_reading(parser)
     add_fitting(parser)
     add_answering(parser)
@@ -51,10 +61,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     settings, interval = fitting(given), checked_interval(given)
-    _check_outputs(given)
+    kind = _check_outputs(given)
+    how = safely(given, kind)
     data = read_given(given, given.input)
-    if given.output is not None:
-        _refuse_what_is_too_large(data.observations, given.input)
 
     from .._support.interrupts import Interrupts
     from ..choosing.splits import Choice
@@ -64,33 +73,80 @@ def _run(given: argparse.Namespace) -> int:
     if interval is not None and settings["choose"] is None:
         # Intervals rest on held-out entries, even if there is nothing to choose.
         settings["choose"] = Choice()
+    if interval is not None:
+        _check_interval(interval, data, settings["choose"], settings["rng"])
+    if kind is not None:
+        _check_answer(given, data, kind, interval)
     began = time.monotonic()
     # From here on there is an answer, and Ctrl-C does not keep it from being written.
     with Interrupts():
         fit = complete(data, progress=not (given.quiet or given.json), **settings)
         seconds = time.monotonic() - began
-        half = None if interval is None else fit.half_width(interval)
-        if given.model is not None:
-            fit.save(given.model, data=given.with_data)
-        if given.output is not None:
-            _write(given, data, fit, interval)
+        half, reason = (None, "") if interval is None else _half_width(fit, interval)
+        with rescuing(fit), ExitStack() as at_the_end:
+            # A model that cannot be written does not keep the filled file from being written.
+            if kind is not None:
+                at_the_end.callback(_write, given, data, fit, kind, None if half is None else interval, how)
+            if given.model is not None:
+                fit.save(given.model, data=given.with_data)
         _answer(given, data, fit, seconds, interval, half)
     if fit.status is Status.INTERRUPTED:
         say("Interrupted; what was written is the best answer so far.")
         return INTERRUPTED
+    if reason:
+        say(f"The answer was written without intervals: {reason}")
+        return NO_INTERVALS
     return 0
 
 
-def _check_outputs(given: argparse.Namespace) -> None:
-    """Find problems with the output before the work begins."""
+def _check_outputs(given: argparse.Namespace) -> str | None:
+    """Return the format of the filled file, if there is one, after a check of all outputs."""
     if given.output is None and given.model is None:
         raise ValueError("there is nothing to write; give -o OUT for the filled file, or --model FILE, or both.")
-    check_output(given.output)
-    check_output(given.model, "--model")
-    if given.output is not None:
-        from ..io.formats import format_of
+    check_outputs({"--output": given.output, "--model": given.model}, [given.input, given.mask])
+    if given.output is None:
+        return None
+    from ..io.formats import check_installed
 
-        format_of(given.output)
+    return check_installed(given.output)
+
+
+def _check_interval(interval: float, data: Labelled, choice: Choice, seed: int) -> None:
+    """Refuse an interval that needs more held-out entries than there will be."""
+    from ..choosing.error_bars import check_share
+    from ..choosing.splits import make_splits
+    from ..losses import Square
+
+    by_number = replace(choice, holdout=data.labels.holdout(choice.holdout))
+    splits, _ = make_splits(data.observations, Square(), by_number, np.random.default_rng(seed))
+    count = sum(len(split.held_out) for split in splits)
+    check_share(
+        interval, count, f"{count} held-out entries", interval="--interval", validation="--validation or --splits"
+    )
+
+
+def _half_width(fit: Fit, interval: float) -> tuple[float | None, str]:
+    """Return the half width of intervals; or None, and why the held-out entries do not suffice."""
+    try:
+        return fit.half_width(interval), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _check_answer(given: argparse.Namespace, data: Labelled, kind: str, interval: float | None) -> None:
+    """Refuse an output that cannot hold the answer."""
+    from ..io.ends import names_with_ends
+    from ..io.formats import check_holds
+    from ..io.table_writing import check_columns
+
+    seen = data.observations
+    _refuse_what_is_too_large(seen, given.input)
+    # Zeros that take no memory: only the shape and the type of the answer count.
+    zeros = np.broadcast_to(np.float64(0), seen.shape)
+    restore = _restore(given, data, kind)
+    check_holds(given.output, zeros if restore is None else restore(zeros), labels=data.labels)
+    if _has_ends(given, kind, interval):
+        check_columns(names_with_ends(data.labels), data.labels)
 
 
 def _refuse_what_is_too_large(observations: Observations, path: Path) -> None:
@@ -105,28 +161,34 @@ def _refuse_what_is_too_large(observations: Observations, path: Path) -> None:
         )
 
 
-def _write(given: argparse.Namespace, data: Labelled, fit: Fit, interval: float | None) -> None:
-    from ..io.formats import format_of, write
+def _restore(given: argparse.Namespace, data: Labelled, kind: str) -> Callable[[Floats], Any] | None:
+    """Return what makes the original object of the filled array; it knows more than an array, such as units.
 
-    kind = format_of(given.output)
-    # The original object knows more than an array, such as units, but only its own format can hold that.
-    same = kind == format_of(given.input, given.format)
-    restore = data.restore if same else None
-    if interval is not None and kind in WITH_ENDS and not given.everywhere:
-        _write_with_ends(given.output, kind, replace(fit, restore=restore), interval)
-        return
-    if given.everywhere:
-        content: Any = replace(fit, restore=restore).to_dense(max_bytes=math.inf)
-    else:
-        content = replace(fit, restore=restore).filled(max_bytes=math.inf)
-    write(given.output, content, labels=data.labels)
+    Only its own format can hold that.
+    """
+    from ..io.formats import format_of
+
+    return data.restore if kind == format_of(given.input, given.format) else None
 
 
-def _write_with_ends(path: Path, kind: str, fit: Fit, interval: float) -> None:
-    """Write the filled data with the ends of intervals, to a format that can hold them."""
+def _has_ends(given: argparse.Namespace, kind: str, interval: float | None) -> bool:
+    return interval is not None and kind in WITH_ENDS and not given.everywhere
+
+
+def _write(
+    given: argparse.Namespace, data: Labelled, fit: Fit, kind: str, interval: float | None, how: dict[str, Any]
+) -> None:
     from ..io.ends import write_with_ends
+    from ..io.formats import write
 
-    write_with_ends(path, kind, fit.filled(interval=interval, max_bytes=math.inf), fit.labels)
+    restored = replace(fit, restore=_restore(given, data, kind))
+    if _has_ends(given, kind, interval):
+        filled = restored.filled(interval=interval, max_bytes=math.inf)
+        write_with_ends(given.output, kind, filled, fit.labels, **how)
+    elif given.everywhere:
+        write(given.output, restored.to_dense(max_bytes=math.inf), labels=data.labels, **how)
+    else:
+        write(given.output, restored.filled(max_bytes=math.inf), labels=data.labels, **how)
 
 
 def _answer(

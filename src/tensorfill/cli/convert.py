@@ -8,8 +8,9 @@ from typing import Any
 
 from .._support.words import percent, sizes
 from .command import Command
-from .options import add_reading, check_output, read_given
+from .options import add_reading, read_given
 from .output import show_facts
+from .outputs import add_safe, check_outputs, safely
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -17,22 +18,24 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", type=Path, metavar="OUT", help="the file to write; its ending says the format")
     parser.add_argument("--output-format", metavar="NAME", help="the format of OUT, if the ending does not say")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
+    add_safe(parser)
     add_reading(parser)
 
 
 def _run(given: argparse.Namespace) -> int:
-    from ..io.formats import format_of, write
+    from ..io.formats import check_installed, format_of, write
 
-    check_output(given.output, "OUT")
-    format_of(given.output, given.output_format)
+    check_outputs({"OUT": given.output}, [given.input, given.mask])
+    kind = check_installed(given.output, format=given.output_format)
+    how = safely(given, kind)
     data = read_given(given, given.input)
     seen = data.observations
     content: Any = data
-    alike = format_of(given.output, given.output_format) == format_of(given.input, given.format)
+    alike = kind == format_of(given.input, given.format)
     # If nothing is missing, the original object can be restored, and its own format holds its units too.
     if data.restore is not None and seen.density == 1 and alike:
         content = data.restore(seen.to_dense())
-    write(given.output, content, labels=data.labels, format=given.output_format)
+    write(given.output, content, labels=data.labels, format=given.output_format, **how)
     if not given.quiet:
         show_facts(
             [

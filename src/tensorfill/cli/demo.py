@@ -17,7 +17,7 @@ from .._support.checks import generator, real_number, whole_number
 from .._support.types import Booleans, Floats
 from .command import Command
 from .facts import settings_in_words
-from .options import check_output
+from .outputs import check_outputs
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -52,7 +52,7 @@ def _demo(given: argparse.Namespace) -> int:
     rows = whole_number(given.rows, "--rows", at_least=FEWEST_ROWS)
     rng = generator(whole_number(given.seed, "--seed"))
     output: Path = given.output
-    check_output(output)
+    check_outputs({"--output": output})
 
     from ..completion import complete
     from ..datasets import picture

@@ -64,12 +64,6 @@ def checked_interval(given: argparse.Namespace) -> float | None:
     return None if given.interval is None else real_number(given.interval, "--interval", above=0, below=1)
 
 
-def check_output(path: Path | None, option: str = "--output") -> None:
-    """Check, before the work begins, that a file can be written to this path."""
-    if path is not None and (not path.parent.is_dir() or path.is_dir()):
-        raise ValueError(f"{option} must be a file in a folder that exists, but {str(path)!r} was given.")
-
-
 def is_model(path: Path) -> bool:
     """Return whether a file is a model that `Fit.save` wrote."""
     import zipfile

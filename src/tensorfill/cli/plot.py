@@ -11,8 +11,9 @@ import numpy as np
 
 from .._support.moments import written_label
 from .command import Command
-from .options import add_reading, check_output, is_model, read_given
+from .options import add_reading, is_model, read_given
 from .output import show_facts
+from .outputs import check_outputs
 
 if TYPE_CHECKING:
     from .._support.types import Floats
@@ -45,7 +46,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    check_output(given.output)
+    check_outputs({"--output": given.output}, [given.file, given.mask])
     from ..plots import drawing_class
 
     drawing_class()

@@ -13,16 +13,17 @@ import numpy as np
 from .._support.checks import listed
 from .._support.optional import need
 from .command import Command
-from .options import add_interval, check_output, checked_interval
+from .options import add_interval, checked_interval
 from .output import say
+from .outputs import add_safe, check_outputs, safely
 
 if TYPE_CHECKING:
     from .._support.types import Integers
     from ..fit import Fit
     from ..labels import Labels
 
-TABLES = {".csv": ",", ".tsv": "\t"}
-"""Endings of tables of text, and the separator of their columns."""
+TABLES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
+"""The formats of the answer, by ending."""
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -39,22 +40,27 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base", type=int, choices=(0, 1), help="the first index of a file without names (default: as in .tns files)"
     )
+    add_safe(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors, warnings and the answer")
 
 
 def _run(given: argparse.Namespace) -> int:
     interval = checked_interval(given)
-    check_output(given.output)
-    if given.output is not None and given.output.suffix.lower() not in (*TABLES, ".parquet"):
+    check_outputs({"--output": given.output}, [given.model, given.coords])
+    kind = "csv" if given.output is None else TABLES.get(given.output.suffix.lower())
+    if kind is None:
         raise ValueError(f"--output must end in .csv, .tsv or .parquet, but {str(given.output)!r} was given.")
+    how = safely(given, kind)
     need("pandas", "files")
+    if kind == "parquet":
+        need("pyarrow", "files")
 
     from ..fit import load
 
     fit = load(given.model)
     asked = _asked(given.coords, fit, given.base)
     answer = fit.predict(asked, interval=interval)
-    _write(answer, given.output)
+    _write(answer, given.output, kind, how)
     if given.output is not None and not given.quiet:
         say(f"{len(answer):,} predictions written to {given.output}.")
     return 0
@@ -160,18 +166,13 @@ def _columns_of_modes(table: Any, labels: Labels, path: Path) -> Any:
     return chosen
 
 
-def _write(table: Any, path: Path | None) -> None:
-    from ..io.atomic import written_beside
+def _write(table: Any, path: Path | None, kind: str, how: dict[str, Any]) -> None:
+    from ..io.table_writing import write_table, write_text
 
     if path is None:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
-        return
-    with written_beside(path) as file:
-        if path.suffix.lower() == ".parquet":
-            need("pyarrow", "files")
-            table.to_parquet(file, index=False)
-        else:
-            table.to_csv(file, sep=TABLES[path.suffix.lower()], index=False)
+        write_text(sys.stdout, kind, table, **how)
+    else:
+        write_table(path, kind, table, **how)
 
 
 COMMAND = Command(

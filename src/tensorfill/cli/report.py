@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from .._support.words import bytes_in_words
 from .command import Command
 from .fitting import add_fitting, fitting
-from .options import add_reading, check_output, is_model, read_given
+from .options import add_reading, is_model, read_given
 from .output import show_facts
+from .outputs import check_outputs
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -29,7 +30,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     settings = fitting(given)
-    check_output(given.output)
+    check_outputs({"--output": given.output}, [given.file, given.data, given.mask])
     from .._support.optional import need
     from ..plots import drawing_class
 

@@ -11,8 +11,9 @@ from typing import Any
 from .._support.checks import real_number, whole_number
 from .command import Command
 from .facts import facts_of_fit, fit_record
-from .options import add_answering, add_reading, check_output, read_given
+from .options import add_answering, add_reading, read_given
 from .output import say, show_facts, show_json
+from .outputs import check_outputs, rescuing
 
 INTERRUPTED = 130
 
@@ -31,7 +32,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(given: argparse.Namespace) -> int:
-    check_output(given.output)
+    check_outputs({"--output": given.output}, [given.model, given.new, given.data, given.mask])
     limit = None if given.time_limit is None else real_number(given.time_limit, "--time-limit", above=0)
     seed = whole_number(given.seed, "--seed")
 
@@ -59,7 +60,8 @@ def _run(given: argparse.Namespace) -> int:
     later = fit.update(new, time_limit=limit, rng=seed, progress=not (given.quiet or given.json))
     seconds = time.monotonic() - began
     seen: Any = later.observations
-    later.save(given.output, data=True)
+    with rescuing(later):
+        later.save(given.output, data=True)
     if given.json:
         show_json(fit_record(later, seen, seconds) | {"model": str(given.output)})
     elif not given.quiet:

@@ -145,6 +145,13 @@ def write_npz(path: Path, content: Content) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
+def check_npz(path: Path, content: Content) -> None:
+    """Raise an error if an .npz file cannot hold such a tensor."""
+    for name, keys in zip(content.labels.names, content.labels.keys, strict=True):
+        if keys is not None:
+            plain_keys(keys, name)
+
+
 def plain_keys(keys: NDArray[Any], name: str) -> NDArray[Any]:
     """Return labels as an array of numbers, texts or dates, which a file can hold without a pickle."""
     array = np.asarray(keys)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import IO
+
+if sys.platform != "win32":
+    import fcntl
+
+PREFIX = ".tensorfill-unfinished-"
+"""How the name of a folder begins that holds a file while it is written."""
+
+_UNFINISHED = re.compile(re.escape(PREFIX) + r"\w{8}")
 
 
 @contextmanager
@@ -25,23 +36,132 @@ def written_beside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 def named_beside(path: str | PathLike[str]) -> Iterator[Path]:
     """Give the name of an empty file that becomes `path` at the end, for writers that open files themselves.
 
-    An error or an interrupt leaves an existing file unchanged.
+    An error or an interrupt leaves an existing file unchanged. A link is followed, an existing file keeps its
+    permissions, and a new one gets those of any new file. Everything is on the disk before the file gets its name. What
+    a killed run left in the folder is removed.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise OSError(f"{target} cannot be written: it is a folder; add the name of a file.")
+    target = _target(path)
+    with _in_words(path), _own_folder(target.parent) as folder:
+        beside = folder / target.name
+        mode = _create(beside, target)
+        yield beside
+        with beside.open("r+b") as file:
+            beside.chmod(mode)
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+        _flush_folder(target.parent)
+
+
+def check_writable(path: str | PathLike[str]) -> None:
+    """Raise an error if a file could not be written to this path; nothing is left there."""
+    target = _target(path)
+    with _in_words(path), _own_folder(target.parent) as folder:
+        _create(folder / target.name, target)
+
+
+def _target(path: str | PathLike[str]) -> Path:
+    """Return the file that is to be replaced, at the end of all links."""
+    with _in_words(path):
+        target = Path(os.path.realpath(path))
+        is_there, is_file, is_folder = target.exists(), target.is_file(), target.is_dir()
+    if is_folder:
+        raise OSError(f"{path} cannot be written: it is a folder; add the name of a file.")
+    if is_there and not is_file:
+        raise OSError(f"{path} cannot be written: it is a device or a pipe; choose another path.")
+    if is_there and not os.access(target, os.W_OK):
+        raise OSError(f"{path} cannot be written: the file is write-protected; choose another path.")
+    return target
+
+
+@contextmanager
+def _in_words(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn an error of the system into a sentence."""
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+        yield
     except OSError as error:
-        raise OSError(f"{target} cannot be written: {error.strerror}; choose another path.") from error
+        reason = error.strerror or " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+        raise OSError(f"{path} cannot be written: {reason}; choose another path.") from error
+
+
+def _create(beside: Path, target: Path) -> int:
+    """Create an empty file, and return the permissions that it shall have: those of `target`, or of any new file."""
+    # The system applies the umask. Asking for the umask means setting it, also for other threads.
+    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    mode = stat.S_IMODE(beside.stat().st_mode)
+    if target.exists():
+        old = target.stat()
+        mode = old.st_mode & 0o777
+        if hasattr(os, "chown"):
+            # Only root may keep the owner of another's file.
+            with suppress(OSError):
+                os.chown(beside, old.st_uid, old.st_gid)
+    beside.chmod(mode | stat.S_IRUSR | stat.S_IWUSR)
+    return mode
+
+
+# A folder for each unfinished file: only its owner can look into it, and a lock on it shows that its run is alive.
+# The lock is on the folder, since HDF5 wants to lock the file itself.
+
+
+@contextmanager
+def _own_folder(parent: Path) -> Iterator[Path]:
+    """Make a hidden folder that no other run removes while this one lives, and remove it at the end."""
+    _remove_strays(parent)
+    folder, lock = _locked_folder(parent)
     try:
-        os.close(handle)
-        yield Path(name)
-        # mkstemp makes files that only their owner can read; this one gets the permissions of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        yield folder
+    finally:
+        for each in folder.iterdir():
+            each.unlink()
+        folder.rmdir()
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int | None]:
+    """Return a new folder, and the handle that holds its lock, where the system has locks."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        if sys.platform == "win32":
+            return folder, None
+        # Another run may take it for a stray before it is locked, and then a new one is made.
+        with suppress(FileNotFoundError):
+            lock = os.open(folder, os.O_RDONLY)
+            # A disk without locks is no reason not to write; nobody can remove strays there.
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_SH)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
+
+
+def _remove_strays(parent: Path) -> None:
+    """Remove the folders of runs that were killed."""
+    if sys.platform == "win32":
+        return
+    with os.scandir(parent) as found:
+        strays = [each.path for each in found if _UNFINISHED.fullmatch(each.name)]
+    for stray in strays:
+        # Not ours to open, locked by a run that is alive, or removed by another at the same time: left alone.
+        with suppress(OSError):
+            lock = os.open(stray, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for name in os.listdir(lock):
+                    os.unlink(name, dir_fd=lock)
+                os.rmdir(stray)
+            finally:
+                os.close(lock)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Write the new name of a file to the disk."""
+    if sys.platform == "win32":
+        return
+    # Some network disks cannot do this; the file itself is complete.
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

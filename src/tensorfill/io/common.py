@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._support.checks import choice
 from .._support.types import Booleans, Floats, Integers
+from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..models.base import DENSE_LIMIT
 from ..observations import Observations
@@ -70,22 +72,34 @@ class Content:
 
     Parameters
     ----------
-    values
-        The observed entries of a tensor, or an array.
     labels
         The names of its modes and indices.
     given
         The object that the caller gave, which its own format can write unchanged.
+    taken
+        Its entries, if they are known already.
     """
 
-    values: Observations | NDArray[Any]
     labels: Labels
-    given: Any = None
+    given: Any
+    taken: Observations | NDArray[Any] | None = None
+
+    @cached_property
+    def values(self) -> Observations | NDArray[Any]:
+        """The observed entries of a tensor, or an array."""
+        # An object that its own format writes is not taken apart: of a table that may not even be possible.
+        return take_in(self.given).observations if self.taken is None else self.taken
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the tensor."""
         return self.values.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the entries."""
+        entries: NDArray[Any] = self.values.values if isinstance(self.values, Observations) else self.values
+        return entries.dtype
 
     @property
     def is_sparse(self) -> bool:

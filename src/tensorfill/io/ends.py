@@ -9,10 +9,11 @@ import numpy as np
 
 from .._support.optional import need
 from ..labels import Labels
-from .atomic import named_beside, written_beside
+from .netcdf import write_dataset
+from .table_writing import write_table
 
 
-def write_with_ends(path: Path, kind: str, filled: Any, labels: Labels) -> None:
+def write_with_ends(path: Path, kind: str, filled: Any, labels: Labels, *, safe: bool = False) -> None:
     """Write filled data beside the ends of its intervals.
 
     Parameters
@@ -25,24 +26,24 @@ def write_with_ends(path: Path, kind: str, filled: Any, labels: Labels) -> None:
         What `Fit.filled` returns if asked for intervals: a table, a Dataset, or three arrays.
     labels
         The labels of arrays.
+    safe
+        As in `write_csv`.
     """
     if isinstance(filled, tuple):
         filled = _dataset(filled, labels) if kind == "netcdf" else _table(filled, labels)
     if kind == "netcdf":
-        need("netCDF4", "files")
-        with named_beside(path) as beside:
-            filled.to_netcdf(beside, engine="netcdf4")
+        write_dataset(path, filled)
         return
-    with written_beside(path) as file:
-        if kind == "parquet":
-            filled.to_parquet(file, index=False)
-        else:
-            compression = "gzip" if path.suffix.lower() == ".gz" else None
-            filled.to_csv(file, sep="," if kind == "csv" else "\t", index=False, compression=compression)
+    write_table(path, kind, filled, safe=safe)
+
+
+def names_with_ends(labels: Labels) -> tuple[str, str, str]:
+    """Return the names of the values and of the ends of their intervals."""
+    return labels.value, f"{labels.value}_low", f"{labels.value}_high"
 
 
 def _named(parts: tuple[Any, ...], labels: Labels) -> dict[str, Any]:
-    return dict(zip([labels.value, f"{labels.value}_low", f"{labels.value}_high"], parts, strict=True))
+    return dict(zip(names_with_ends(labels), parts, strict=True))
 
 
 def _table(parts: tuple[Any, ...], labels: Labels) -> Any:

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import choice, listed
+from .._support.optional import need
 from .._support.types import Floats
 from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from . import arrays, frostt, matlab, movies, netcdf, pictures, tables, triples
+from . import table_writing as written
 from .common import Content
 
 __all__ = ["FORMATS", "Format", "format_of", "read", "write"]
@@ -34,32 +36,51 @@ class Format:
         Its file endings.
     read, write
         From a path to `Labelled`, and from a path and `Content` to a file; further keywords are its options.
+    check
+        Raises an error if the format cannot hold the shape, the type or the labels of a tensor, if there are such.
+    modules
+        The optional modules that it needs.
     extra
-        The extra of tensorfill that installs what it needs, if anything.
+        The extra of tensorfill that installs them.
     """
 
     summary: str
     extensions: tuple[str, ...]
     read: Callable[..., Labelled]
     write: Callable[..., None]
-    extra: str | None = None
+    check: Callable[[Path, Content], None] | None = None
+    modules: tuple[str, ...] = ()
+    extra: str = "all"
 
 
 FORMATS = {
     "tns": Format("FROSTT, sparse", (".tns", ".tns.gz"), frostt.read, frostt.write),
-    "npz": Format("numpy arrays, or sparse", (".npz",), arrays.read_npz, arrays.write_npz),
+    "npz": Format("numpy arrays, or sparse", (".npz",), arrays.read_npz, arrays.write_npz, arrays.check_npz),
     "npy": Format("numpy array", (".npy",), arrays.read_npy, arrays.write_npy),
-    "mat": Format("MATLAB up to v7", (".mat",), matlab.read, matlab.write),
-    "netcdf": Format("NetCDF", (".nc", ".nc4", ".cdf"), netcdf.read, netcdf.write, "files"),
-    "csv": Format("table, long or wide", (".csv", ".csv.gz"), tables.read_csv, tables.write_csv, "files"),
-    "tsv": Format("table, long or wide", (".tsv", ".tsv.gz"), tables.read_tsv, tables.write_tsv, "files"),
-    "parquet": Format("table, long or wide", (".parquet", ".pq"), tables.read_parquet, tables.write_parquet, "files"),
-    "picture": Format(
-        "picture", (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff"), pictures.read, pictures.write, "images"
+    "mat": Format("MATLAB up to v7", (".mat",), matlab.read, matlab.write, matlab.check),
+    "netcdf": Format(
+        "NetCDF", (".nc", ".nc4", ".cdf"), netcdf.read, netcdf.write, netcdf.check, ("xarray", "netCDF4"), "files"
     ),
-    "movie": Format("movie", (".mp4", ".avi", ".gif"), movies.read, movies.write, "movies"),
-    "triples": Format("head<TAB>relation<TAB>tail", (), triples.read, triples.write),
-}
+    "csv": Format(
+        "table, long or wide", (".csv", ".csv.gz"), tables.read_csv, written.write_csv, written.check_table,
+        ("pandas",), "files",
+    ),
+    "tsv": Format(
+        "table, long or wide", (".tsv", ".tsv.gz"), tables.read_tsv, written.write_tsv, written.check_table,
+        ("pandas",), "files",
+    ),
+    "parquet": Format(
+        "table, long or wide", (".parquet", ".pq"), tables.read_parquet, written.write_parquet, written.check_parquet,
+        ("pandas", "pyarrow"), "files",
+    ),
+    "picture": Format(
+        "picture", (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff"), pictures.read, pictures.write, pictures.check,
+        ("PIL.Image",), "images",
+    ),
+    "movie": Format("movie", (".mp4", ".avi"), movies.read, movies.write, movies.check, ("av",), "movies"),
+    "gif": Format("movie of 256 colours", (".gif",), movies.read, movies.write, movies.check, ("PIL.Image",), "images"),
+    "triples": Format("head<TAB>relation<TAB>tail", (), triples.read, triples.write, triples.check),
+}  # fmt: skip
 """Every format by name."""
 
 
@@ -143,12 +164,42 @@ def write(
         The name of the format; by default the ending of the path says it.
     **options
         Options of some formats: `base` (0 or 1) of a .tns file, `name` of the variable in .mat and .nc files, `value`
-        for the column of a table, `rate` in frames per second of a movie.
+        for the column of a table, `rate` in frames per second of a movie; `safe` for a .csv or .tsv file
+        in which no text is a formula for a spreadsheet.
     """
     where = Path(path)
     name = format_of(where, format)
     _check_options(name, "write", FORMATS[name].write, options)
-    FORMATS[name].write(where, _content(data, labels), **options)
+    content = _content(data, labels)
+    _check_content(name, where, content)
+    FORMATS[name].write(where, content, **options)
+
+
+def check_installed(path: str | PathLike[str], *, format: str | None = None) -> str:
+    """Return the name of the format of a file, or raise an error if a module that it needs is not installed."""
+    name = format_of(Path(path), format)
+    for module in FORMATS[name].modules:
+        need(module, FORMATS[name].extra)
+    return name
+
+
+def check_holds(
+    path: str | PathLike[str], data: Any, *, labels: Labels | None = None, format: str | None = None
+) -> None:
+    """Raise an error if `write` would refuse a tensor like this one, whatever its values.
+
+    Parameters
+    ----------
+    path, data, labels, format
+        As in `write`.
+    """
+    _check_content(check_installed(path, format=format), Path(path), _content(data, labels))
+
+
+def _check_content(name: str, path: Path, content: Content) -> None:
+    check = FORMATS[name].check
+    if check is not None:
+        check(path, content)
 
 
 def format_of(path: Path, format: str | None = None) -> str:
@@ -181,10 +232,10 @@ def _check_options(name: str, verb: str, function: Callable[..., Any], options: 
 
 def _content(data: Any, labels: Labels | None) -> Content:
     if isinstance(data, Labelled):
-        return Content(data.observations, data.labels if labels is None else labels, data)
-    if isinstance(data, Observations):
-        return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
-    if isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray):
-        return Content(data, Labels.plain(data.ndim) if labels is None else labels, data)
+        return Content(labels or data.labels, data, data.observations)
+    if isinstance(data, Observations) or (isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray)):
+        return Content(labels or Labels.plain(data.ndim), data, data)
+    if labels is not None:
+        return Content(labels, data)
     taken = take_in(data)
-    return Content(taken.observations, taken.labels if labels is None else labels, data)
+    return Content(taken.labels, data, taken.observations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from .common import Content, Mask, chosen_array, dense_labelled, read_as, warn_o
 
 VARIABLE = "tensor"
 """The name of the variable that is written."""
+
+LARGEST = 2**32
+"""The size of a variable is a number of 32 bits in the file."""
 
 
 def read(path: Path, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None) -> Labelled:
@@ -56,6 +60,16 @@ def _is_numeric(array: Any) -> bool:
     from scipy import sparse
 
     return (isinstance(array, np.ndarray) or bool(sparse.issparse(array))) and array.dtype.kind in "biuf"
+
+
+def check(path: Path, content: Content) -> None:
+    """Raise an error if a .mat file cannot hold such a tensor."""
+    needed = math.prod(content.shape) * content.dtype.itemsize
+    if needed >= LARGEST:
+        raise ValueError(
+            f"an array in a .mat file must have less than {LARGEST:,} bytes, but shape {content.shape} takes "
+            f"{needed:,}; write .npy or .nc."
+        )
 
 
 def write(path: Path, content: Content, *, name: str = VARIABLE) -> None:

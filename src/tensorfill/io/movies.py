@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) ->
     frames, times = _from_gif(path) if path.suffix.lower() == ".gif" else _from_video(path)
     labels = Labels(("time", "row", "column", "colour"), (times, None, None, np.array(COLOURS)))
     depth = np.dtype(np.uint8)
-    return dense_labelled(frames, labels, missing=missing, mask=mask, restore=lambda filled: rounded(filled, depth))
+    return dense_labelled(frames, labels, missing=missing, mask=mask, restore=partial(rounded, depth=depth))
 
 
 def _from_video(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -66,6 +67,16 @@ def _times(count: int, rate: float) -> NDArray[Any]:
     return np.arange(count) / rate
 
 
+def check(path: Path, content: Content) -> None:
+    """Raise an error if a movie cannot hold such a tensor."""
+    shape = content.shape
+    if len(shape) not in (3, 4) or (len(shape) == 4 and shape[3] != 3):
+        raise ValueError(
+            f"a movie must have shape (frames, rows, columns, 3) or (frames, rows, columns), but {shape} was "
+            "given; write .npy or .npz."
+        )
+
+
 def write(path: Path, content: Content, *, rate: float | None = None) -> None:
     """Write a movie, rounded and clipped to 0..255.
 
@@ -79,11 +90,6 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
         Frames per second; by default as the labels of the frames say, else 25.
     """
     array = content.whole("a movie")
-    if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] != 3):
-        raise ValueError(
-            f"a movie must have shape (frames, rows, columns, 3) or (frames, rows, columns), but {array.shape} was "
-            "given; write .npy or .npz."
-        )
     speed = _rate(content.labels) if rate is None else real_number(rate, "rate", above=0)
     if path.suffix.lower() == ".gif":
         _write_gif(path, array, speed)

@@ -38,6 +38,18 @@ def read(path: Path, *, missing: str | None = None, name: str | None = None) -> 
     return take_in(loaded, missing=missing)
 
 
+def check(path: Path, content: Content) -> None:
+    """Raise an error if a NetCDF file cannot hold such a tensor."""
+    for name, keys in zip(content.labels.names, content.labels.keys, strict=True):
+        if "/" in name:
+            raise ValueError(f"names of modes must not contain a slash in a NetCDF file, but {name!r} does; rename it.")
+        if keys is not None and keys.dtype.kind not in "biufUSMm" and not all(isinstance(key, str) for key in keys):
+            raise ValueError(
+                f"the labels of {name!r} must be all numbers, all texts or all dates to be written as NetCDF; "
+                "write .csv."
+            )
+
+
 def write(path: Path, content: Content, *, name: str | None = None) -> None:
     """Write an array with its labels, and NaN for missing entries.
 
@@ -57,5 +69,20 @@ def write(path: Path, content: Content, *, name: str | None = None) -> None:
         names, keys = content.labels.names, content.labels.keys
         coords = {each: key for each, key in zip(names, keys, strict=True) if key is not None}
         array = xarray.DataArray(content.dense(), dims=names, coords=coords)
+    write_dataset(path, array.rename(name or array.name or VARIABLE).to_dataset())
+
+
+def write_dataset(path: Path, dataset: Any) -> None:
+    """Write an xarray.Dataset, with a checksum of every block of numbers, which reading compares."""
+    need("netCDF4", "files")
+    summed = dataset.copy(deep=False)
+    for each in summed.variables.values():
+        # HDF5 has no checksums for texts of any length, nor for single numbers.
+        if each.ndim and each.size and each.dtype.kind in "biufmM":
+            each.encoding = {**each.encoding, "fletcher32": True, "contiguous": False}
     with named_beside(path) as beside:
-        array.rename(name or array.name or VARIABLE).to_netcdf(beside, engine="netcdf4")
+        try:
+            summed.to_netcdf(beside, engine="netcdf4")
+        except RuntimeError as error:
+            # This is how netCDF4 says that the disk is full.
+            raise OSError(str(error)) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) ->
         choice("nan" if missing is None else missing, "missing for a picture", ("nan", "zero", "alpha"))
     labels = picture_labels(array.shape)
     depth = array.dtype if array.dtype == np.uint16 else np.dtype(np.uint8)
-    return dense_labelled(array, labels, missing=missing, mask=mask, restore=lambda filled: rounded(filled, depth))
+    return dense_labelled(array, labels, missing=missing, mask=mask, restore=partial(rounded, depth=depth))
 
 
 def picture_labels(shape: tuple[int, ...]) -> Labels:
@@ -87,6 +88,28 @@ def _deep(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.uint16)
 
 
+def check(path: Path, content: Content) -> None:
+    """Raise an error if a picture cannot hold such a tensor."""
+    shape = content.shape
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in CHANNELS):
+        raise ValueError(
+            f"a picture must have shape (rows, columns) or (rows, columns, 2 to 4 colours), but {shape} was "
+            "given; write .npy or .npz."
+        )
+    kind = _kind(path)
+    if content.dtype == np.uint16 and (len(shape) == 3 or kind not in ("PNG", "TIFF")):
+        raise ValueError(
+            f"16 bits are for grey .png and .tif pictures only, but {shape} as {kind} was given; write .npy, "
+            "or scale the values to 0..255."
+        )
+    if kind in ("JPEG", "BMP") and shape[2:] in ((2,), (4,)):
+        raise ValueError(f"a {kind} picture holds no alpha channel, but {shape} was given; write .png or .tif.")
+
+
+def _kind(path: Path) -> str:
+    return _FORMATS.get(path.suffix.lower(), "PNG")
+
+
 def write(path: Path, content: Content) -> None:
     """Write a picture, rounded and clipped to 0..255, or to 0..65535 for an array of uint16.
 
@@ -99,21 +122,8 @@ def write(path: Path, content: Content) -> None:
     """
     pillow = need("PIL.Image", "images")
     array = content.whole("a picture")
-    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in CHANNELS):
-        raise ValueError(
-            f"a picture must have shape (rows, columns) or (rows, columns, 2 to 4 colours), but {array.shape} was "
-            "given; write .npy or .npz."
-        )
-    deep = array.dtype == np.uint16
-    kind = _FORMATS.get(path.suffix.lower(), "PNG")
-    if deep and (array.ndim == 3 or kind not in ("PNG", "TIFF")):
-        raise ValueError(
-            f"16 bits are for grey .png and .tif pictures only, but {array.shape} as {kind} was given; write .npy, "
-            "or scale the values to 0..255."
-        )
-    picture = pillow.fromarray(rounded(array, np.dtype(np.uint16 if deep else np.uint8)))
-    if kind in ("JPEG", "BMP") and picture.mode in ("LA", "RGBA"):
-        raise ValueError(f"a {kind} picture holds no alpha channel, but {array.shape} was given; write .png or .tif.")
+    picture = pillow.fromarray(rounded(array, np.dtype(np.uint16 if array.dtype == np.uint16 else np.uint8)))
+    kind = _kind(path)
     with written_beside(path) as file:
         # The file is a result, not a preview, so a JPEG is written with little loss.
         picture.save(file, format=kind, **({"quality": 95, "subsampling": 0} if kind == "JPEG" else {}))

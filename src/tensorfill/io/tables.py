@@ -1,19 +1,14 @@
-"""Tables, with pandas: long ones with a row for each entry, and wide ones with a value in each cell."""
+"""Reading tables, with pandas: long ones with a row for each entry, and wide ones with a value in each cell."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._support.optional import need
-from .._support.types import Integers
 from ..adapters.registry import columns_of_values, looks_wide, take_in
 from ..labels import Labelled
-from .atomic import written_beside
-from .common import Content, read_as
+from .common import read_as
 
 NO_VALUE = ("", "NA", "N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None")
 """Texts that mean a missing value in a column of values; as a label each is an ordinary text."""
@@ -92,90 +87,5 @@ def read_parquet(
     """
     pandas, arrow = need("pandas", "files"), need("pyarrow", "files")
     with read_as(path, "a Parquet table", arrow.ArrowException, OSError):
-        table = pandas.read_parquet(path)
+        table = pandas.read_parquet(path, page_checksum_verification=True)
     return take_in(table, missing=missing, value=value, layout=layout)
-
-
-def write_csv(path: Path, content: Content, *, value: str | None = None) -> None:
-    """Write a table with commas between its columns, gzipped if its name ends in .gz.
-
-    Parameters
-    ----------
-    path
-        The file.
-    content
-        What to write; missing entries are left out.
-    value
-        The column with the values; by default as the labels say.
-    """
-    _write_text(path, ",", content, value)
-
-
-def write_tsv(path: Path, content: Content, *, value: str | None = None) -> None:
-    """Write a table as `write_csv` does, with tabs between its columns."""
-    _write_text(path, "\t", content, value)
-
-
-def _write_text(path: Path, separator: str, content: Content, value: str | None) -> None:
-    table = _table(content, value)
-    with written_beside(path) as file:
-        if path.suffix.lower() == ".gz":
-            with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as zipped:
-                table.to_csv(zipped, sep=separator, index=False)
-        else:
-            table.to_csv(file, sep=separator, index=False)
-
-
-def write_parquet(path: Path, content: Content, *, value: str | None = None) -> None:
-    """Write a Parquet table.
-
-    Parameters
-    ----------
-    path
-        The file.
-    content, value
-        As in `write_csv`.
-    """
-    need("pyarrow", "files")
-    table = _table(content, value)
-    with written_beside(path) as file:
-        table.to_parquet(file, index=False, engine="pyarrow")
-
-
-def _table(content: Content, value: str | None) -> Any:
-    """Return a pandas table of the entries that are not missing, with their labels; a given table stays unchanged.
-
-    An index without any observed entry gets a row without a value, so that reading finds it again.
-    """
-    pandas = need("pandas", "files")
-    given = content.given
-    if value is None and isinstance(given, pandas.DataFrame):
-        # Only the names of an index with a single header can stand in a first line.
-        if looks_wide(given) and given.columns.nlevels == 1 and columns_of_values(given) == list(given.columns):
-            return given.rename_axis(index=content.labels.names[: given.index.nlevels]).reset_index()
-        if not any(given.index.names) and given.columns.nlevels == 1:
-            return given
-    labels = content.labels
-    column = labels.value if value is None else value
-    if column in labels.names:
-        raise ValueError(f"value must not be the name of a mode, but {column!r} is one of {', '.join(labels.names)}.")
-    coords, values = content.entries()
-    empty = _of_empty_slices(coords, content.shape)
-    if len(empty):
-        coords, values = np.concatenate([coords, empty]), np.append(values, np.full(len(empty), np.nan))
-    columns: dict[str, Any] = {}
-    for mode, (name, keys) in enumerate(zip(labels.names, labels.keys, strict=True)):
-        index = coords[:, mode]
-        columns[name] = index if keys is None else np.asarray(keys)[index]
-    return pandas.DataFrame(columns | {column: values})
-
-
-def _of_empty_slices(coords: Integers, shape: tuple[int, ...]) -> Integers:
-    """Return coordinates that name each index without any observed entry; none of them was observed."""
-    rows = []
-    for mode, size in enumerate(shape):
-        unseen = np.setdiff1d(np.arange(size), coords[:, mode])
-        named = np.zeros((len(unseen), len(shape)), dtype=np.int64)
-        named[:, mode] = unseen
-        rows.append(named)
-    return np.unique(np.concatenate(rows), axis=0)

@@ -184,6 +184,16 @@ def read(path: Path, *, missing: str | None = None) -> Labelled:
     return Labelled(Observations(coords, np.ones(len(coords)), shape), labels)
 
 
+def check(path: Path, content: Content) -> None:
+    """Raise an error if triples cannot hold such a tensor."""
+    if len(content.shape) != 3:
+        raise ValueError(
+            f"triples must be a tensor head x tail x relation, but the shape is {content.shape}; write .csv or .npz."
+        )
+    for keys, size in zip(content.labels.keys, content.shape, strict=True):
+        _texts(keys, size)
+
+
 def write(path: Path, content: Content) -> None:
     """Write the facts of a tensor head x tail x relation: its ones, as labels.
 
@@ -195,10 +205,10 @@ def write(path: Path, content: Content) -> None:
         What to write; every value that is not missing must be 1.
     """
     coords, values = content.entries()
-    if len(content.shape) != 3 or not np.all(values == 1):
+    if not np.all(values == 1):
         raise ValueError(
-            f"triples must be ones of a tensor head x tail x relation, but the shape is {content.shape} and values are "
-            f"from {values.min():g} to {values.max():g}; write .csv or .npz."
+            f"triples must be ones of a tensor head x tail x relation, but values are from {values.min():g} to "
+            f"{values.max():g}; write .csv or .npz."
         )
     texts = [_texts(keys, size) for keys, size in zip(content.labels.keys, content.shape, strict=True)]
     with written_beside(path) as file:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._support.types import Floats
+from .._support.types import Floats, Integers
 from ..choosing.splits import Choice
 from ..completion import complete
 from ..fit import Fit
@@ -117,14 +117,14 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X
             What `tensorfill.complete` takes, such as an array in which NaN is missing; or, together with `y`, the
-            coordinates of the observed entries, of shape (n, ndim).
+            coordinates of the observed entries, of shape (n, ndim): whole numbers from 0, as integers or floats.
         y : (n,)
-            The observed values, if `X` is coordinates.
+            The observed values, if `X` is coordinates. An entry that is given more than once has their mean.
         """
         named = ("lam", "penalty", "theta", "modes", "max_rank", "max_iter", "tol")
         settings = gathered_settings({name: getattr(self, name) for name in named}, self.settings)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        data = X if y is None else Observations(X, y, self._shape_for(X))
+        data = X if y is None else self._observed(X, y)
         self.fit_: Fit = complete(
             data,
             method=self.method,
@@ -140,6 +140,8 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             **settings,
         )
         self.n_iter_ = self.fit_.history[-1].iteration
+        self.n_features_in_ = len(self.fit_.shape)
+        self._from_coordinates = y is not None
         return self
 
     def predict(self, X: ArrayLike) -> Floats:
@@ -148,10 +150,12 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, ndim)
-            The coordinates, counted from 0.
+            The coordinates, counted from 0; or, if `fit` was given data with labels, a table of these.
         """
         check_is_fitted(self)
-        return self.fit_.predict(X)
+        if not self._from_coordinates:
+            return self.fit_.predict(X)
+        return self.fit_.predict(_whole(validate_data(self, X, reset=False)))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return R^2, the share of the variance of some entries that is predicted.
@@ -178,17 +182,33 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        # Coordinates are numbers of indices, which have no order and no distance.
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
         tags.input_tags.three_d_array = True
+        # Entries of a tensor say something of others only if it has a low rank.
+        tags.regressor_tags.poor_score = True
         return tags
 
-    def _shape_for(self, coords: Any) -> Sequence[int]:
-        if self.shape is not None:
-            return self.shape
-        indices = np.asarray(coords)
-        if indices.ndim != 2 or len(indices) == 0:
-            raise ValueError(
-                "X must be coordinates of shape (n, ndim) if y is given, one row for each entry, "
-                f"but an array of shape {indices.shape} was given."
-            )
-        return tuple(int(size) + 1 for size in indices.max(axis=0))
+    def _observed(self, X: ArrayLike, y: ArrayLike) -> Observations:
+        """Return the observations at coordinates."""
+        coords, values = validate_data(self, X, y, y_numeric=True, ensure_min_features=2)
+        indices = _whole(coords)
+        shape = (indices.max(axis=0) + 1).tolist() if self.shape is None else self.shape
+        return Observations(indices, values, shape, duplicates="mean")
+
+
+def _whole(coords: NDArray[Any]) -> Integers:
+    """Return coordinates as integers; scikit-learn may have made floats of them."""
+    indices = coords.astype(np.int64)
+    if not np.array_equal(indices, coords):
+        raise ValueError(
+            "X must be coordinates, whole numbers from 0, if y is given, but it has others; give a tensor alone as X, "
+            "or a table to MatrixImputer."
+        )
+    if indices.min() < 0:
+        raise ValueError(
+            "Negative values in data passed to TensorCompleter: coordinates count from 0, but "
+            f"{indices.min()} was given."
+        )
+    return indices

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import compiled
 from .tucker import first_change
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True, inline="always")
+@compiled(fastmath=True, inline="always")
 def product_of_others(
     coords: NDArray[Any], p: int, mode: int, flat: NDArray[Any], starts: NDArray[Any], out: NDArray[Any]
 ) -> None:
@@ -33,7 +33,7 @@ def product_of_others(
                 out[k] *= flat[start + k]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def row_normal_equations(
     coords: NDArray[Any],
     values: NDArray[Any],
@@ -59,7 +59,7 @@ def row_normal_equations(
                 gram[i, k, m] += w[k] * w[m]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def separate_normal_equations(
     coords: NDArray[Any],
     values: NDArray[Any],
@@ -81,7 +81,7 @@ def separate_normal_equations(
             gram[i, k] += w[k] * w[k]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True, inline="always")
+@compiled(fastmath=True, inline="always")
 def multiply_first(
     parts: NDArray[Any], coords: NDArray[Any], p: int, begin: int, flat: NDArray[Any], starts: NDArray[Any]
 ) -> None:
@@ -93,7 +93,7 @@ def multiply_first(
             parts[mode + 1, k] = parts[mode, k] * flat[start + k]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def values_at(
     coords: NDArray[Any],
     flat: NDArray[Any],
@@ -117,7 +117,7 @@ def values_at(
         out[p] = value
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_gradients(
     coords: NDArray[Any],
     slopes: NDArray[Any],
@@ -152,7 +152,7 @@ def add_gradients(
                 sums[level, k] = 0
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_contracted(
     coords: NDArray[Any],
     values: NDArray[Any],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import compiled
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+
+@compiled(fastmath=True)
 def off_diagonal_gram(rows: NDArray[Any], starts: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[np.float64]:
     """Return ``A A^T`` with zeros on its diagonal, for a matrix A with `size` rows that is stored column by column.
 

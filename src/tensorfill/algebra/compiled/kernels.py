@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import compiled
 from .simd import lane_count, lane_sum, load, nothing, number, plus, plus_product, plus_scaled, store
 
 ROWS_AT_A_TIME = 128
@@ -30,7 +30,7 @@ Term = tuple[NDArray[Any], NDArray[Any], int]
 """``(u, panels, before)``."""
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_entries(
     rows: NDArray[Any],
     cols: NDArray[Any],
@@ -63,7 +63,7 @@ def add_entries(
             out[p] = total
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_products(
     sources: NDArray[Any],
     targets: NDArray[Any],
@@ -99,7 +99,7 @@ def add_products(
                 out[c, k] += value * block[i, k]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_in_turns(
     sources: NDArray[Any],
     targets: NDArray[Any],
@@ -133,7 +133,7 @@ def add_in_turns(
                 out[targets[p], k] += values[p] * block[sources[p], k]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_sums(
     sources: NDArray[Any],
     targets: NDArray[Any],
@@ -169,7 +169,7 @@ def add_sums(
                 out[c, k] += values[p] * block[sources[p], k]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_product(
     x: NDArray[Any],
     x_first: int,
@@ -261,7 +261,7 @@ def add_product(
             out[o, k] = single
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def walk_term(
     inward: bool, u: NDArray[Any], panels: NDArray[Any], before: int, first: int, last: int, block: NDArray[Any]
 ) -> None:
@@ -292,7 +292,7 @@ def walk_term(
                     add_product(flat, at, rank, one, panels, panel, one, block, column, after, count, rank)
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def contract(v: NDArray[Any], a: NDArray[Any], before: int, panels: NDArray[Any]) -> None:
     """Add the sum over i of ``v[(b, i, a), r] * a[i]`` to ``panels[(b, a), r]``."""
     size, row = a.shape[0], panels.shape[0] // before
@@ -301,7 +301,7 @@ def contract(v: NDArray[Any], a: NDArray[Any], before: int, panels: NDArray[Any]
         add_product(v.reshape(-1), b * size * row, one, row, a, zero, one, panels, b * row, one, row, size)
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def sum_up(v: NDArray[Any], panels: NDArray[Any], before: int, out: NDArray[Any]) -> None:
     """Add the sum over b, a and r of ``v[(b, i, a), r] * panels[(b, a), r]`` to ``out[i]``."""
     size, row = out.shape[0], panels.shape[0] // before
@@ -310,7 +310,7 @@ def sum_up(v: NDArray[Any], panels: NDArray[Any], before: int, out: NDArray[Any]
         add_product(v.reshape(-1), b * size * row, row, one, panels, b * row, one, out, zero, one, size, row)
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_gram(block: NDArray[Any], first: int, last: int, gram: NDArray[Any]) -> None:
     """Add the Gram matrix of the rows `first` to `last` of a block to `gram`.
 
@@ -326,7 +326,7 @@ def add_gram(block: NDArray[Any], first: int, last: int, gram: NDArray[Any]) -> 
         gram += part
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def walk_columns(
     outward: bool,
     is_first: bool,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled()
 def by_column(
     rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any], starts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

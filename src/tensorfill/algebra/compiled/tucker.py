@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import compiled
 from .simd import lane_count, load, nothing, number, plus_scaled, store
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def first_change(coords: NDArray[Any], p: int) -> int:
     """Return the first mode in which entry p differs from entry p - 1, or the number of modes if none differs."""
     for mode in range(coords.shape[1]):
@@ -35,14 +35,14 @@ def first_change(coords: NDArray[Any], p: int) -> int:
     return int(coords.shape[1])
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_scaled(scale: float, sums: NDArray[Any], source: int, target: int, length: int) -> None:
     """Add `scale` times `length` numbers of ``sums[0]``, from `source` on, to those from `target` on."""
     for x in range(0, length, lane_count(sums)):
         store(sums, 0, target + x, plus_scaled(load(sums, 0, target + x), scale, load(sums, 0, source + x)))
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def core_normal_equations(
     coords: NDArray[Any],
     values: NDArray[Any],
@@ -91,7 +91,7 @@ def core_normal_equations(
             total[0, h : h + size] = 0
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def part_bounds(block: int, ranks: NDArray[Any]) -> NDArray[np.int64]:
     """Return where part l starts, for l = 0, 1, ..: a block of the core contracted with the first l modes."""
     bounds = np.zeros(len(ranks) + 2, dtype=np.int64)
@@ -101,7 +101,7 @@ def part_bounds(block: int, ranks: NDArray[Any]) -> NDArray[np.int64]:
     return bounds
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True, inline="always")
+@compiled(fastmath=True, inline="always")
 def contract(
     parts: NDArray[Any],
     bounds: NDArray[Any],
@@ -124,7 +124,7 @@ def contract(
                 parts[after + x] += flat[start + k] * parts[before + k * size + x]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def row_normal_equations(
     rows: NDArray[Any],
     groups: NDArray[Any],
@@ -177,7 +177,7 @@ def row_normal_equations(
             store(sums, i + rank, c, plus_scaled(load(sums, i + rank, c), values[p], feature))
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def values_at(
     coords: NDArray[Any],
     groups: NDArray[Any],
@@ -208,7 +208,7 @@ def values_at(
         out[p] = value
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_to_core(
     coords: NDArray[Any],
     groups: NDArray[Any],

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import compiled
 from .tucker import contract, first_change, part_bounds
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_gradients(
     coords: NDArray[Any],
     values: NDArray[Any],
@@ -64,7 +64,7 @@ def add_gradients(
         core_out[x] += sums[x]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def changes_at(
     coords: NDArray[Any],
     core: NDArray[Any],

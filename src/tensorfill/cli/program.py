@@ -47,7 +47,7 @@ exit codes:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def run(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
     Parameters
