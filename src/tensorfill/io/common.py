@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,19 +129,6 @@ def warn_of_lost_labels(labels: Labels, what: str) -> None:
             "write .npz, .nc, .csv or .parquet to keep them.",
             stacklevel=4,
         )
-
-
-@contextmanager
-def read_as(path: Path, what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn the error of a library that cannot read a file into a sentence."""
-    try:
-        yield
-    except errors as error:
-        # Only the first sentence: the rest is advice for direct callers of the library.
-        reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".") or type(error).__name__
-        raise ValueError(
-            f"{path} cannot be read as {what}, so it is damaged or of another format ({reason})."
-        ) from error
 
 
 def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None, candidates: Sequence[str]) -> str:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 from .._support.optional import need
 from ..adapters.registry import take_in
 from ..labels import Labelled
+from . import hdf5, netcdf3
 from .atomic import named_beside
-from .common import Content, chosen_array, read_as
+from .common import Content, chosen_array
+from .source import Source
+
+BYTES = 8
+"""The bytes of a number."""
+
+TEXTS_AT_ONCE = 1000
 
 VARIABLE = "value"
 """The name of the variable that is written, if the data has none."""
 
 
-def read(path: Path, *, missing: str | None = None, name: str | None = None) -> Labelled:
+def read(source: Source, *, missing: str | None = None, name: str | None = None) -> Labelled:
     """Read a variable of a NetCDF file; its fill value and NaN are missing.
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"nan"``, the default; ``"zero"`` if zeros are missing too.
@@ -28,14 +36,44 @@ def read(path: Path, *, missing: str | None = None, name: str | None = None) -> 
         The variable, if several can be a tensor.
     """
     xarray = need("xarray", "files")
-    need("netCDF4", "files")
-    with read_as(path, "NetCDF", ValueError, OSError):
+    path = source.path
+    with source.read_as("NetCDF"):
+        _check_file(source)
+        _check_labels(source)
         opened = xarray.open_dataset(path, engine="netcdf4")
     with opened as file:
         sizes = {str(each): data.shape for each, data in file.data_vars.items() if data.dtype.kind in "biuf"}
         chosen = chosen_array(path, sizes, name, [each for each, shape in sizes.items() if len(shape) > 1])
-        loaded = file[chosen].load()
+        with source.read_as("NetCDF"):
+            array = file[chosen]
+            source.spend(BYTES * array.size + sum(BYTES * each.size for each in array.coords.values()))
+            loaded = array.load()
     return take_in(loaded, missing=missing)
+
+
+def _check_file(source: Source) -> None:
+    """Refuse what the library would not: files that are cut off, that use other files, or that are of other formats."""
+    with source.path.open("rb") as file:
+        start = file.read(8)
+    if start == hdf5.SIGNATURE:
+        hdf5.check_no_other_files(source)
+    elif start[:4] in netcdf3.SIGNATURES:
+        netcdf3.check_all_there(source.path)
+    else:
+        raise ValueError("it begins like no NetCDF file")
+
+
+def _check_labels(source: Source) -> None:
+    """Check the size of the labels of dimensions, which are read as soon as a file is opened."""
+    with need("netCDF4", "files").Dataset(source.path) as file:
+        for name, variable in file.variables.items():
+            if variable.dimensions[:1] != (name,):
+                continue
+            source.spend(BYTES * math.prod(variable.shape))
+            if variable.dtype is str:
+                # A text that is stored once can be there any number of times.
+                for start in range(0, len(variable), TEXTS_AT_ONCE):
+                    source.spend(sum(map(len, variable[start : start + TEXTS_AT_ONCE])))
 
 
 def write(path: Path, content: Content, *, name: str | None = None) -> None:
