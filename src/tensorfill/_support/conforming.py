@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Hashable
 from typing import Any
 
 TOO_LONG = 2**1023
@@ -65,7 +64,7 @@ def _of_container(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
     return isinstance(value, kinds) and all(conforms(each, inner[0]) for each in value)
 
 
-def misfit(kind: type[Any], fields: dict[str, Any], unknown: type[Any]) -> str | None:
+def misfit(kind: Any, fields: dict[str, Any], unknown: tuple[type[Any], ...] = ()) -> str | None:
     """Return what is wrong with the fields of a dataclass, in a few words; None if they fit.
 
     Parameters
@@ -75,7 +74,7 @@ def misfit(kind: type[Any], fields: dict[str, Any], unknown: type[Any]) -> str |
     fields
         The fields by name.
     unknown
-        What stands for a thing that a file does not hold, and may stand anywhere.
+        Classes of what stands for a thing that a file does not hold, which may be in any field.
     """
     taken = {each.name: each for each in dataclasses.fields(kind) if each.init}
     hints = hints_of(kind)
@@ -91,7 +90,7 @@ def misfit(kind: type[Any], fields: dict[str, Any], unknown: type[Any]) -> str |
     return None
 
 
-def _holds(value: Any, unknown: type[Any]) -> bool:
+def _holds(value: Any, unknown: tuple[type[Any], ...]) -> bool:
     """Return whether a value, or a part of it, is unknown."""
     if isinstance(value, list | tuple):
         return any(_holds(each, unknown) for each in value)
@@ -104,6 +103,6 @@ def _short(value: Any) -> str:
 
 
 @functools.cache
-def hints_of(kind: Hashable) -> dict[str, Any]:
+def hints_of(kind: Any) -> dict[str, Any]:
     """Return the hint of each field of a dataclass."""
     return typing.get_type_hints(kind)

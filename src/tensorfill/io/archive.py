@@ -17,6 +17,9 @@ from .source import Source
 KINDS = "biufcmMUS"
 """The kinds of arrays that are read: numbers, dates and texts, but no objects, which are pickles."""
 
+LAST_LETTER = 0x10FFFF
+"""The last letter of Unicode."""
+
 
 @dataclass(frozen=True)
 class ArrayHeader:
@@ -61,7 +64,14 @@ def read_array(file: IO[bytes], size: int) -> NDArray[Any]:
     if header.nbytes > left:
         raise ValueError(f"its header promises {header.nbytes:,} bytes, but {left:,} follow")
     file.seek(start)
-    return np.lib.format.read_array(file, allow_pickle=False)
+    array = np.lib.format.read_array(file, allow_pickle=False)
+    # Later code expects numbers in the order of this machine.
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U" and array.size:
+        letters = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
+        if letters.max() > LAST_LETTER or np.any((letters >= 0xD800) & (letters < 0xE000)):
+            raise ValueError("its texts are not Unicode")
+    return array
 
 
 class Archive:

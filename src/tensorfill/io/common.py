@@ -18,6 +18,9 @@ from ..labels import Labelled, Labels
 from ..models.base import DENSE_LIMIT
 from ..observations import Observations
 
+LONGEST_NAME, MOST_NAMED = 40, 8
+"""Letters of a name, and number of names, in a sentence."""
+
 Mask = ArrayLike
 """Where entries were observed: an array that is not zero there."""
 
@@ -145,7 +148,7 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
     candidates
         The arrays that may be a tensor.
     """
-    held = ", ".join(f"{each!r} {shape}" for each, shape in sizes.items()) or "none"
+    held = _listed(sizes) or "none"
     if name is None and len(candidates) == 1:
         return candidates[0]
     if name is None:
@@ -157,3 +160,9 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
             f"name must be the name of an array of numbers in {path}, but {name!r} was given; it holds {held}."
         )
     return name
+
+
+def _listed(sizes: dict[str, tuple[int, ...]]) -> str:
+    """Return the arrays that a file holds as they stand in a sentence, the first of them if there are many."""
+    first = [f"{each[:LONGEST_NAME]!r} {shape}" for each, shape in list(sizes.items())[:MOST_NAMED]]
+    return ", ".join(first) + (f" and {len(sizes) - MOST_NAMED:,} more" if len(sizes) > MOST_NAMED else "")

@@ -16,7 +16,7 @@ from ..choosing.recipe import Recipe
 from ..methods.base import Record, Status
 from ..methods.search import PathPoint
 from ..models import MODELS
-from .typed import Unsaved, decoded
+from .typed import decoded
 
 FORMAT = "tensorfill-fit"
 VERSION = 5
@@ -101,9 +101,13 @@ class FitHeader:
             # The tensor may have grown since.
             if any(len(each) != ndim or min(each) < 1 for each in blocks):
                 raise ValueError("its entries were held out of a tensor of another order")
-        numbers = [self.recipe.mu, *(each.seconds for each in self.history)]
-        if not all(map(math.isfinite, numbers)) or self.recipe.seed < 0:
-            raise ValueError("a time, a weight or the seed is no number that it can be")
+        if self.recipe.method.open_settings:
+            raise ValueError("a setting of its method is not known")
+        timed = [*self.history, *(self.path or ()), *(() if self.timing is None else self.timing.stages)]
+        if not all(0 <= each.seconds < math.inf for each in timed):
+            raise ValueError("a time is no number of seconds")
+        if not math.isfinite(self.recipe.mu) or self.recipe.seed < 0:
+            raise ValueError("a weight or the seed is no number that it can be")
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -119,7 +123,7 @@ class FitHeader:
             raise OtherVersion(version)
         fields = {name: value for name, value in said.items() if name not in ("format", "version")}
         fields |= {name: decoded(fields[name]) for name in TYPED if name in fields}
-        wrong = misfit(cls, fields, Unsaved)
+        wrong = misfit(cls, fields)
         if wrong is not None:
             raise ValueError(wrong)
         return cls(**fields)

@@ -126,7 +126,9 @@ def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[An
 def _read_model(kind: str, shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Model:
     """Return a model of finite numbers, of the shape that the header says."""
     for name, array in arrays.items():
-        if array.dtype.kind not in "iufU" or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+        # Only the kind of a model inside of another one is a text.
+        is_text = name.endswith("inner") and array.ndim == 0 and array.dtype.kind == "U"
+        if not is_text and (array.dtype.kind not in "iuf" or not np.isfinite(array).all()):
             raise ValueError(f"{name!r} of its model must hold finite numbers")
     try:
         model = MODELS[kind].from_arrays(shape, arrays)

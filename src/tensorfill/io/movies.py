@@ -16,7 +16,7 @@ from .._support.optional import need
 from ..labels import Labelled, Labels
 from .atomic import written_beside
 from .common import Content, Mask, dense_labelled
-from .pictures import BYTES_PER_PIXEL, CHANNELS, opened_picture, rounded
+from .pictures import BYTES_PER_PIXEL, CHANNELS, in_levels, opened_picture, rounded
 from .source import Source
 
 RATE = 25.0
@@ -95,7 +95,7 @@ def _times(count: int, rate: float) -> NDArray[Any]:
 
 
 def write(path: Path, content: Content, *, rate: float | None = None) -> None:
-    """Write a movie, rounded and clipped to 0..255.
+    """Write a movie, rounded and clipped to 0..255; values from 0 to 1 that are not all whole are scaled to that.
 
     Parameters
     ----------
@@ -112,6 +112,7 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
             f"a movie must have shape (frames, rows, columns, 3) or (frames, rows, columns), but {array.shape} was "
             "given; write .npy or .npz."
         )
+    array = in_levels(array)
     speed = _rate(content.labels) if rate is None else real_number(rate, "rate", above=0)
     if path.suffix.lower() == ".gif":
         _write_gif(path, array, speed)

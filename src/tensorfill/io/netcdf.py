@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,18 @@ BYTES = 8
 """The bytes of a number."""
 
 TEXTS_AT_ONCE = 1000
+"""Labels that are looked at together."""
+
+PATIENCE = 20
+"""Seconds in which a file must open; it takes milliseconds."""
+
+OPENING = """
+import sys, netCDF4
+with netCDF4.Dataset(sys.argv[1]) as file:
+    for each in file.variables.values():
+        each.shape, each.dtype, [each.getncattr(name) for name in each.ncattrs()]
+"""
+"""What the process that tries a file does."""
 
 VARIABLE = "value"
 """The name of the variable that is written, if the data has none."""
@@ -57,10 +71,29 @@ def _check_file(source: Source) -> None:
         start = file.read(8)
     if start == hdf5.SIGNATURE:
         hdf5.check_no_other_files(source)
+        _check_it_opens(source)
     elif start[:4] in netcdf3.SIGNATURES:
         netcdf3.check_all_there(source.path)
     else:
         raise ValueError("it begins like no NetCDF file")
+
+
+def _check_it_opens(source: Source) -> None:
+    """Refuse a file that the library cannot open without coming to an end, or to none; a process of its own tries.
+
+    Damaged files are known that make the library of HDF5 crash, or loop for ever.
+    """
+    if not sys.executable:
+        return
+    # Without -P, Python would import what lies in the folder in which it is started.
+    command = [sys.executable, "-P", "-c", OPENING, str(source.path)]
+    try:
+        code = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE).returncode
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"its library does not come to an end in {PATIENCE} seconds") from None
+    # A library that refuses the file says why better here.
+    if code < 0:
+        raise ValueError("its library ends the process")
 
 
 def _check_labels(source: Source) -> None:

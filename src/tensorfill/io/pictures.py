@@ -29,6 +29,9 @@ CHANNELS = {
 BYTES_PER_PIXEL = 24
 """Three colours as numbers of 8 bytes."""
 
+ROOM = 0.5
+"""How far a filled picture with values from 0 to 1 may leave that range."""
+
 _AS = {"1": "L", "PA": "RGBA", "La": "LA", "RGBa": "RGBA"}
 _KEPT = ("L", "LA", "RGB", "RGBA")
 _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".png": "PNG", ".bmp": "BMP"}
@@ -74,6 +77,22 @@ def rounded(values: Floats, depth: np.dtype[Any]) -> NDArray[Any]:
     return np.clip(np.rint(values), 0, np.iinfo(depth).max).astype(depth)
 
 
+def in_levels(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values from 0 to 255; those from 0 to 1, as many programs have pictures, are scaled.
+
+    They are taken as such if none is far outside of 0 to 1 and some are between whole numbers. Rounded as they are,
+    they would all be black.
+
+    Examples
+    --------
+    >>> in_levels(np.array([0.0, 0.2, 1.04])), in_levels(np.array([0.0, 1.0])), in_levels(np.array([0.2, 250.0]))
+    (array([  0. ,  51. , 265.2]), array([0., 1.]), array([2.0e-01, 2.5e+02]))
+    """
+    if values.dtype.kind != "f" or values.size == 0 or values.min() < -ROOM or values.max() > 1 + ROOM:
+        return values
+    return values * 255.0 if np.any(values != np.rint(values)) else values
+
+
 def _pixels(source: Source) -> NDArray[Any]:
     """Return the values of a picture: uint8, or uint16 for grey of 16 bits."""
     with source.read_as("a picture"), opened_picture(source, tuple(dict.fromkeys(_FORMATS.values()))) as picture:
@@ -111,6 +130,8 @@ def _deep(array: NDArray[Any]) -> NDArray[Any]:
 def write(path: Path, content: Content) -> None:
     """Write a picture, rounded and clipped to 0..255, or to 0..65535 for an array of uint16.
 
+    Values from 0 to 1 that are not all whole are scaled to 0..255.
+
     Parameters
     ----------
     path
@@ -132,7 +153,7 @@ def write(path: Path, content: Content) -> None:
             f"16 bits are for grey .png and .tif pictures only, but {array.shape} as {kind} was given; write .npy, "
             "or scale the values to 0..255."
         )
-    picture = pillow.fromarray(rounded(array, np.dtype(np.uint16 if deep else np.uint8)))
+    picture = pillow.fromarray(rounded(in_levels(array), np.dtype(np.uint16 if deep else np.uint8)))
     if kind in ("JPEG", "BMP") and picture.mode in ("LA", "RGBA"):
         raise ValueError(f"a {kind} picture holds no alpha channel, but {array.shape} was given; write .png or .tif.")
     with written_beside(path) as file:

@@ -30,7 +30,7 @@ NO_VALUE = ("", "NA", "N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None")
 SAMPLE = 10_000
 """The first so many rows show whether a table is wide."""
 
-BLOCK = 2**24
+BLOCK = 2**22
 """Bytes that are read at a time; no line is longer."""
 
 ROW = "row"

@@ -135,7 +135,7 @@ def _made(name: Any, fields: dict[str, Any]) -> Any:
     kind = _known().get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"there is no class {str(name)[:40]!r}")
-    wrong = misfit(kind, fields, Unsaved)
+    wrong = misfit(kind, fields, (Unsaved,))
     if wrong is not None:
         raise ValueError(wrong)
     try:
