@@ -202,7 +202,7 @@ def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[An
     """Return the data of a file if this is a path, and whether it was."""
     if not isinstance(data, str | PathLike):
         return data, False
-    options = {} if value is None else {"value": value}
+    options: dict[str, Any] = {} if value is None else {"value": value}
     return read(data, missing=missing, **options), True
 
 

@@ -471,13 +471,17 @@ class Fit(Summary):
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
 
-def load(path: str | PathLike[str]) -> Fit:
+def load(path: str | PathLike[str], *, max_bytes: float | None = None) -> Fit:
     """Read a fit that `Fit.save` wrote.
+
+    A file from a stranger cannot run code, and whatever does not fit together in it is refused.
 
     Parameters
     ----------
     path
         The file.
+    max_bytes
+        The most bytes that its content may take; by default half of the machine's memory.
 
     Returns
     -------
@@ -485,4 +489,4 @@ def load(path: str | PathLike[str]) -> Fit:
         With the labels of the data. If that was of xarray or a table, so is what `Fit.to_dense` returns, provided the
         library is installed; otherwise it is an array.
     """
-    return Fit(**read_fit(path))
+    return Fit(**read_fit(path, max_bytes))

@@ -76,11 +76,24 @@ def test_a_class_that_checks_its_fields_does_not_stand_in_the_way(tmp_path):
     np.testing.assert_array_equal(again[...], fit[...])
 
 
-def test_a_file_that_names_an_unknown_class_is_an_error():
-    with pytest.raises(KeyError):
-        decoded({"class": "Nonsense"})
-    with pytest.raises(TypeError):
-        decoded({"class": "LSP", "nonsense": 1})
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"class": "Nonsense"}, "no class 'Nonsense'"),
+        ({"class": ["LSP"]}, "no class"),
+        ({"class": "LSP", "nonsense": 1}, "LSP has no 'nonsense'"),
+        ({"class": "LSP", "theta": "os"}, "theta of LSP is 'os'"),
+        ({"class": "LSP", "theta": -1.0}, "LSP cannot be made"),
+        ({"class": "Record", "iteration": 1}, "Record has no seconds"),
+        ({"status": "NONSENSE"}, "status"),
+        ({"tuple": 5}, "'tuple'"),
+        ({"mapping": [[[], 1]]}, "pairs"),
+        ({"a": 1, "b": 2}, "no class"),
+    ],
+)
+def test_what_a_file_must_not_say_is_refused(said, words):
+    with pytest.raises(ValueError, match=words):
+        decoded(said)
 
 
 def test_numbers_of_numpy_are_plain():

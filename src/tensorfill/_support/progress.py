@@ -98,6 +98,10 @@ class Display:
         words = [f"held-out error {held_out:.4g}", f"best {self._best:.4g}", *self._left()]
         self._view.update(number, f"{number} tried", words)
 
+    def share(self, read: float) -> None:
+        """Show which share of a file was read."""
+        self._view.update(round(100 * read), f"{read:.0%} read", [])
+
     def _left(self, record: Iteration | None = None) -> list[str]:
         """Return how much time is probably left in this stage, or at most in the run; nothing if neither is known."""
         limit = self._clock.remaining

@@ -8,13 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.conforming import conforms
 from .._support.optional import need
 from .._support.types import Booleans, Floats, Integers
 from .kinds import is_a
-from .table_library import TableLibrary, WideParts
+from .table_library import TableLibrary, WideParts, zone_of
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
 """What pandas calls columns of objects that are all numbers."""
+
+LONGEST_TYPE = 100
+"""Letters of the name of a type."""
 
 
 class Pandas(TableLibrary):
@@ -52,6 +56,20 @@ class Pandas(TableLibrary):
             table = table.set_index(list(form["index"]))
         return table.iloc[:, 0] if form["series"] else table
 
+    def check_form(self, form: Mapping[str, Any], columns: Sequence[str]) -> None:
+        """Refuse a form of a file that `closed` cannot take, for a table with these columns."""
+        levels: Any = form.get("index")
+        series = form.get("series")
+        # A Series has nothing but its index and its values.
+        if not conforms(levels, list[str]) or not isinstance(series, bool) or len(form) > 2:
+            raise ValueError(f"a table of pandas has no form {str(form)[:60]}")
+        if (
+            len(set(levels)) != len(levels)
+            or not set(levels) < set(columns)
+            or (series and len(columns) - 1 > len(levels))
+        ):
+            raise ValueError(f"a table of pandas with columns {str(columns)[:60]} has no index {str(levels)[:60]}")
+
     def merging(self, keys: Sequence[Hashable], value: Hashable) -> str:
         """Return the code that merges rows with the same keys into their mean."""
         return f"table.groupby({list(keys)}, as_index=False)[{value!r}].mean()"
@@ -84,6 +102,10 @@ class Pandas(TableLibrary):
             # A mixture of texts and numbers has no order, so it stays in the order of the rows.
             return found
 
+    def keys(self, labels: NDArray[Any]) -> Any:
+        """Return labels as an Index."""
+        return self._pandas.Index(labels)
+
     def plain(self, column: Any) -> NDArray[Any]:
         """Return a column of keys as an array; times with a zone become times in UTC."""
         index = self._pandas.Index(column)
@@ -114,12 +136,15 @@ class Pandas(TableLibrary):
 
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
         """Return keys in the library's own type, from labels and the result of `described`."""
-        pandas = self._pandas
+        pandas, zone, kind = self._pandas, zone_of(words), words.get("type")
+        if not isinstance(kind, str) or len(kind) > LONGEST_TYPE or not isinstance(words.get("ordered", False), bool):
+            raise ValueError(f"there is no type of labels {str(kind)[:40]!r}")
         index = pandas.Index(keys)
         try:
-            index = index.tz_localize("UTC").tz_convert(words["zone"]) if words["zone"] else index
-            index = index.astype(words["type"])
-        except (TypeError, ValueError, AttributeError, KeyError):
+            index = index.tz_localize("UTC").tz_convert(zone) if zone else index
+            changed = index.astype(kind)
+            index = changed if changed.is_unique and not changed.hasnans else index
+        except (TypeError, ValueError, AttributeError, KeyError, OverflowError):
             # Labels of a type that a file stores as text come back as text.
             pass
         if "ordered" in words:
@@ -257,6 +282,10 @@ class Polars(TableLibrary):
             return values.unique(maintain_order=True)
         return values.unique().sort()
 
+    def keys(self, labels: NDArray[Any]) -> Any:
+        """Return labels as a Series."""
+        return self._polars.Series(labels)
+
     def plain(self, column: Any) -> NDArray[Any]:
         """Return a column of keys as an array; times with a zone become times in UTC."""
         keys: NDArray[Any] = column.to_numpy()
@@ -282,13 +311,15 @@ class Polars(TableLibrary):
 
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
         """Return keys in the library's own type, from labels and the result of `described`."""
-        polars = self._polars
-        if words["type"] is not None:
-            names = keys.tolist()
-            return polars.Series(names, dtype=polars.Enum(names) if words["type"] == "Enum" else polars.Categorical)
+        polars, zone, kind = self._polars, zone_of(words), words.get("type")
+        if kind not in (None, "Enum", "Categorical"):
+            raise ValueError(f"there is no type of labels {str(kind)[:40]!r}")
+        if kind is not None:
+            names = list(map(str, keys.tolist()))
+            return polars.Series(names, dtype=polars.Enum(names) if kind == "Enum" else polars.Categorical)
         made = polars.Series(keys.tolist() if keys.dtype.kind in "OU" else keys, strict=False)
-        if words["zone"]:
-            made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(words["zone"])
+        if zone and keys.dtype.kind == "M":
+            made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
         return made
 
     def wide(self, data: Any) -> WideParts | None:

@@ -10,12 +10,18 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .._support.checks import choice
+from .._support.conforming import conforms
 from ..labels import Labelled, Labels
 from . import arrays, libraries, sparse_arrays, xarrays
 from .kinds import MISSING
 from .restoring import Restorer
-from .tables import ToTable, answered, take_in_table
+from .tables import ToTable, answered, take_in_columns, take_in_table
 from .wide_tables import LAYOUTS, ToWideTable, is_wide, take_in_wide
+
+__all__ = [
+    "ADAPTERS", "RESTORERS", "Adapter", "answered_table", "columns_of_values", "is_table", "looks_wide", "rebuilt",
+    "take_in", "take_in_columns",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -155,8 +161,16 @@ def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> 
 
 
 def rebuilt(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Restorer | None:
-    """Return the restorer that a file describes, or None if its kind is unknown or its library is not installed."""
-    kind = RESTORERS.get(words["kind"])
-    if kind is None or find_spec(words["library"]) is None:
-        return None
-    return kind.rebuilt(labels, words, arrays)
+    """Return the restorer that a file describes, or None if its library is not installed.
+
+    The file is not trusted: it names the kind and the library, both of which must be known here. Only then is the
+    library looked for.
+    """
+    kind = RESTORERS.get(str(words.get("kind")))
+    library = words.get("library")
+    if kind is None or library not in kind.libraries:
+        raise ValueError(f"there is no {str(words.get('kind'))[:40]!r} of a library {str(library)[:40]!r}")
+    for name, hint in kind.words.items():
+        if name not in words or not conforms(words[name], hint):
+            raise ValueError(f"{name!r} of the {kind.kind} is missing or of another type")
+    return kind.rebuilt(labels, words, arrays) if find_spec(library) is not None else None

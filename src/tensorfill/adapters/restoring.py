@@ -17,6 +17,12 @@ class Restorer(ABC):
 
     kind: ClassVar[str]
 
+    libraries: ClassVar[tuple[str, ...]]
+    """The packages that the object can belong to."""
+
+    words: ClassVar[dict[str, Any]]
+    """The type hint of everything that `described` returns as words."""
+
     @property
     @abstractmethod
     def library(self) -> str:
@@ -49,7 +55,10 @@ class Restorer(ABC):
     @classmethod
     @abstractmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the restorer, from its labels and the result of `described`."""
+        """Return the restorer, from its labels and the result of `described`, whose words have the right types.
+
+        What does not fit together raises a ValueError.
+        """
 
     def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
         """Return the object with the ends of intervals beside its values; by default three objects."""

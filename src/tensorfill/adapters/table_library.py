@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from .._support.types import Booleans, Floats, Integers
+
+ZONE = re.compile(r"[A-Za-z0-9_+:-]+(/[A-Za-z0-9_+:-]+)*")
+"""The names of time zones, such as ``Europe/Paris`` or ``UTC+01:00``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,17 @@ class WideParts:
     header: Any = None
 
 
+def zone_of(words: Mapping[str, Any]) -> str | None:
+    """Return the time zone that a file describes; anything that is no plain name is refused."""
+    zone = words.get("zone")
+    if zone is None:
+        return None
+    # Some libraries take a path for a name.
+    if not isinstance(zone, str) or not ZONE.fullmatch(zone) or zone.lower().startswith("dateutil"):
+        raise ValueError(f"there is no time zone {str(zone)[:40]!r}")
+    return zone
+
+
 class TableLibrary(ABC):
     """The operations on the tables of one library."""
 
@@ -56,6 +71,11 @@ class TableLibrary(ABC):
     def closed(self, table: Any, form: Mapping[str, Any]) -> Any:
         """Return a table in its original form."""
         return table
+
+    def check_form(self, form: Mapping[str, Any], columns: Sequence[str]) -> None:
+        """Refuse a form of a file that `closed` cannot take, for a table with these columns."""
+        if form:
+            raise ValueError(f"a table of {self.name} has no form {str(form)[:60]}")
 
     def columns(self, table: Any) -> list[Hashable]:
         """Return the names of the columns."""
@@ -81,6 +101,10 @@ class TableLibrary(ABC):
         """
 
     @abstractmethod
+    def keys(self, labels: NDArray[Any]) -> Any:
+        """Return labels as a column in the library's own type."""
+
+    @abstractmethod
     def plain(self, column: Any) -> NDArray[Any]:
         """Return a column of keys as an array; times with a zone become times in UTC."""
 
@@ -102,7 +126,7 @@ class TableLibrary(ABC):
 
     @abstractmethod
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
-        """Return keys in the library's own type, from labels and the result of `described`."""
+        """Return keys in the library's own type, from labels and the result of `described`, which is checked here."""
 
     @abstractmethod
     def wide(self, data: Any) -> WideParts | None:

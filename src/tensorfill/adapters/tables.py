@@ -48,14 +48,65 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
     for column in keys:
         _refuse_missing_keys(library.missing(table, column), column)
     own = tuple(library.distinct(table, column) for column in keys)
-    labels = Labels(tuple(map(str, keys)), tuple(library.plain(each) for each in own), str(value_column))
-    shape = tuple(len(each) for each in own)
+    labels = _labels(library, keys, own, value_column)
+    coords = _coords(library, table, keys, labels)
+    return _entries(library, columns, value_column, own, coords, values, missing, form)
+
+
+def take_in_columns(
+    columns: Sequence[str],
+    value: str,
+    keys: Mapping[str, tuple[NDArray[Any], Integers]],
+    values: Floats,
+    missing: str | None,
+) -> Labelled:
+    """Return the observations of a long table of pandas whose labels are numbered already.
+
+    Parameters
+    ----------
+    columns
+        The names of the columns.
+    value
+        The column of values.
+    keys
+        For each column of keys the distinct ones, in the order of the mode, and the place among them in each row.
+    values
+        The values, NaN where there is none.
+    missing
+        ``"zero"`` if zeros are missing too.
+    """
+    library = LIBRARIES["pandas"]
+    _roles(columns, value)
+    own = tuple(library.keys(each) for each, _ in keys.values())
+    coords = np.stack([places for _, places in keys.values()], axis=1)
+    return _entries(library, columns, value, own, coords, values, missing, {"index": [], "series": False})
+
+
+def _labels(library: TableLibrary, keys: Sequence[Hashable], own: Sequence[Any], value: Hashable) -> Labels:
+    return Labels(tuple(map(str, keys)), tuple(library.plain(each) for each in own), str(value))
+
+
+def _entries(
+    library: TableLibrary,
+    columns: Sequence[Hashable],
+    value: Hashable,
+    own: tuple[Any, ...],
+    coords: Integers,
+    values: Floats,
+    missing: str | None,
+    form: Mapping[str, Any],
+) -> Labelled:
+    """Return the observations of the rows of a long table."""
     if len(values) == 0:
         raise ValueError("at least one entry must be observed, but the table has no rows.")
-    coords = _coords(library, table, keys, labels)
-    _refuse_repeats(coords, shape, labels, library.merging(keys, value_column))
+    keys = [column for column in columns if column != value]
+    labels = _labels(library, keys, own, value)
+    shape = tuple(len(each) for each in own)
+    _refuse_repeats(coords, shape, labels, library.merging(keys, value))
     seen = ~np.isnan(values) & ((values != 0) | (missing != "zero"))
-    restore = ToTable(library, tuple(columns), value_column, own, form)
+    if not seen.any():
+        raise ValueError(f"at least one entry must be observed, but none of {len(values):,} rows has a value.")
+    restore = ToTable(library, tuple(columns), value, own, form)
     return Labelled(Observations(coords[seen], values[seen], shape), labels, restore)
 
 
@@ -160,6 +211,13 @@ class ToTable(Restorer):
     """
 
     kind: ClassVar[str] = "table"
+    libraries: ClassVar[tuple[str, ...]] = tuple(LIBRARIES)
+    words: ClassVar[dict[str, Any]] = {
+        "columns": list[str],
+        "value": str,
+        "keys": list[dict[str, Any]],
+        "form": dict[str, Any],
+    }
     of: TableLibrary
     columns: tuple[Hashable, ...]
     value: Hashable
@@ -225,10 +283,15 @@ class ToTable(Restorer):
     @classmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the restorer, from its labels and the result of `described`."""
-        library = LIBRARIES[words["library"]]
+        library, columns, value = LIBRARIES[words["library"]], words["columns"], words["value"]
+        if len(set(columns)) != len(labels.names) + 1 or len(columns) != len(set(columns)) or value not in columns:
+            raise ValueError(f"a table of {len(labels.names)} modes cannot have the columns {str(columns)[:60]}")
+        if len(words["keys"]) != len(labels.names) or any(keys is None for keys in labels.keys):
+            raise ValueError("each mode of a table must have labels")
+        library.check_form(words["form"], columns)
         own = tuple(
             library.rebuilt(keys, described)
             for keys, described in zip(labels.keys, words["keys"], strict=True)
             if keys is not None
         )
-        return cls(library, tuple(words["columns"]), words["value"], own, words["form"])
+        return cls(library, tuple(columns), value, own, words["form"])

@@ -187,6 +187,13 @@ class ToWideTable(Restorer):
     """
 
     kind: ClassVar[str] = "wide table"
+    libraries: ClassVar[tuple[str, ...]] = tuple(LIBRARIES)
+    words: ClassVar[dict[str, Any]] = {
+        "in_index": bool,
+        "row_names": list[str | None],
+        "column_names": list[str | None],
+        "types": list[dict[str, Any]],
+    }
     of: TableLibrary
     parts: WideParts
     rows: Integers
@@ -232,8 +239,13 @@ class ToWideTable(Restorer):
         """Return the restorer, from its labels and the result of `described`."""
         library = LIBRARIES[words["library"]]
         rows, columns = arrays["rows"], arrays["columns"]
-        codes = [*rows.T, *columns.T]
         own = [keys for keys in labels.keys if keys is not None]
+        _check_places(rows, columns, labels)
+        if len(own) != len(words["types"]) or len(own) != len(words["row_names"]) + len(words["column_names"]):
+            raise ValueError("each mode of a wide table must have a name and a type")
+        if len(words["column_names"]) != columns.shape[1]:
+            raise ValueError("each mode of the columns of a wide table must have a name")
+        codes = [*rows.T, *columns.T]
         codes = codes[len(codes) - len(own) :]
         made = [
             library.take(library.rebuilt(keys, kind), code)
@@ -244,3 +256,15 @@ class ToWideTable(Restorer):
             made[:count], words["row_names"], made[count:], words["column_names"], in_index=words["in_index"]
         )
         return cls(library, parts, rows, columns)
+
+
+def _check_places(rows: NDArray[Any], columns: NDArray[Any], labels: Labels) -> None:
+    """Refuse the rows and columns of a wide table that are no places of the labels."""
+    if any(each.ndim != 2 or each.dtype.kind not in "iu" for each in (rows, columns)):
+        raise ValueError("the rows and columns of a wide table must be whole numbers")
+    codes = [*rows.T, *columns.T]
+    if len(codes) != len(labels.keys):
+        raise ValueError(f"a wide table has {len(labels.keys)} modes, but its rows and columns have {len(codes)}")
+    for code, keys in zip(codes, labels.keys, strict=True):
+        if code.min(initial=0) < 0 or code.max(initial=0) >= (len(code) if keys is None else len(keys)):
+            raise ValueError("a row or column of a wide table has no label")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.conforming import conforms
 from .._support.optional import need
 from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
@@ -20,6 +21,9 @@ VARIABLE = "variable"
 
 TakeIn = Callable[[Any, str | None], Labelled]
 """A function that reads an array, given what is missing in it."""
+
+COORDS = list[list[Any]]
+"""The name, dimensions and attributes of each coordinate, or variable, as a file has them."""
 
 
 def is_data_array(data: Any) -> bool:
@@ -119,6 +123,13 @@ class ToDataArray(Restorer):
     """
 
     kind: ClassVar[str] = "xarray.DataArray"
+    libraries: ClassVar[tuple[str, ...]] = ("xarray",)
+    words: ClassVar[dict[str, Any]] = {
+        "dims": list[str],
+        "coords": COORDS,
+        "name": str | None,
+        "attrs": dict[str, Any],
+    }
     coords: Any
     dims: tuple[Hashable, ...]
     name: Hashable | None
@@ -157,6 +168,7 @@ class ToDataArray(Restorer):
     @classmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the restorer, from its labels and the result of `described`."""
+        _check_dims(words["dims"], labels.names)
         coords = _rebuilt_coords(labels, words, arrays)
         return cls(coords, tuple(words["dims"]), words["name"], words["attrs"])
 
@@ -193,6 +205,13 @@ class ToDataset(Restorer):
     """
 
     kind: ClassVar[str] = "xarray.Dataset"
+    libraries: ClassVar[tuple[str, ...]] = ("xarray",)
+    words: ClassVar[dict[str, Any]] = {
+        "dims": list[str],
+        "coords": COORDS,
+        "variables": COORDS,
+        "attrs": dict[str, Any],
+    }
     coords: Any
     dims: tuple[Hashable, ...]
     variables: tuple[VariableForm, ...]
@@ -237,7 +256,13 @@ class ToDataset(Restorer):
     @classmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the restorer, from its labels and the result of `described`."""
-        forms = tuple(VariableForm(name, tuple(dims), attrs) for name, dims, attrs in words["variables"])
+        _check_dims(words["dims"], labels.names[:-1])
+        forms = tuple(VariableForm(name, tuple(dims), attrs) for name, dims, attrs in _forms(words["variables"]))
+        last = labels.keys[-1]
+        if last is None or [each.name for each in forms] != last.tolist():
+            raise ValueError("the variables of a Dataset must be the labels of the last mode")
+        if any(sorted(map(str, each.dims)) != sorted(words["dims"]) for each in forms):
+            raise ValueError("the variables of a Dataset must share all its dimensions")
         return cls(_rebuilt_coords(labels, words, arrays), tuple(words["dims"]), forms, words["attrs"])
 
 
@@ -271,11 +296,24 @@ def _described_coords(coords: Any, dims: tuple[Hashable, ...]) -> tuple[dict[str
     return {"dims": [str(dim) for dim in dims], "coords": listed}, {str(name): coords[name].values for name in others}
 
 
+def _check_dims(dims: list[str], names: tuple[str, ...]) -> None:
+    if tuple(dims) != names:
+        raise ValueError(f"its dimensions are {str(dims)[:60]}, but its modes are {str(names)[:60]}")
+
+
+def _forms(listed: list[list[Any]]) -> list[list[Any]]:
+    """Return names, dimensions and attributes as a file has them, after checking that they are these."""
+    for each in listed:
+        if not conforms(tuple(each), tuple[str, list[str], dict[str, Any]]):
+            raise ValueError(f"a coordinate or variable is {str(each)[:60]}")
+    return listed
+
+
 def _rebuilt_coords(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
     keys = dict(zip(words["dims"], labels.keys, strict=False))
     held = {
         name: (dims, arrays[name] if name in arrays else keys[name], attrs)
-        for name, dims, attrs in words["coords"]
+        for name, dims, attrs in _forms(words["coords"])
         if name in arrays or keys.get(name) is not None
     }
     return need("xarray", "xarray").Dataset(coords=held)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,10 @@ from numpy.typing import NDArray
 from .._support.checks import choice
 from ..labels import Labelled, Labels
 from ..observations import Observations
+from .archive import Archive, opened_archive, read_array
 from .atomic import written_beside
-from .common import Content, Mask, chosen_array, dense_labelled, read_as, warn_of_lost_labels
+from .common import Content, Mask, chosen_array, dense_labelled, warn_of_lost_labels
+from .source import Source
 
 LISTED = {"coords", "values", "shape"}
 """The arrays of a sparse tensor."""
@@ -21,20 +22,21 @@ LISTED = {"coords", "values", "shape"}
 _NAMES, _KEYS = "mode_names", "mode_keys_"
 
 
-def read_npy(path: Path, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
+def read_npy(source: Source, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
     """Read an array; NaN is missing.
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"nan"``, the default; ``"zero"`` if zeros are missing too.
     mask
         An array that is not zero where entries were observed.
     """
-    with read_as(path, "an array", ValueError, EOFError, OSError), path.open("rb") as file:
-        array = np.lib.format.read_array(file, allow_pickle=False)
+    with source.read_as("an array"), source.path.open("rb") as file:
+        source.need(source.size)
+        array = read_array(file, source.size)
     return dense_labelled(array, missing=missing, mask=mask)
 
 
@@ -53,12 +55,14 @@ def write_npy(path: Path, content: Content) -> None:
         np.save(file, content.dense(), allow_pickle=False)
 
 
-def read_npz(path: Path, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None) -> Labelled:
+def read_npz(
+    source: Source, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None
+) -> Labelled:
     """Read one array of an .npz file, or a sparse tensor: `coords`, `values` and `shape`.
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"zero"`` if zeros are missing too; by default NaN in an array, and absent entries of a sparse tensor.
@@ -67,59 +71,52 @@ def read_npz(path: Path, *, missing: str | None = None, name: str | None = None,
     mask
         An array that is not zero where entries were observed.
     """
-    arrays = _arrays(path)
-    if "header" in arrays and any(each.startswith("model.") for each in arrays):
-        raise ValueError(
-            f"{path} is a model, not data; read it with tensorfill.load, or give it to `tensorfill predict`."
-        )
-    if name is None and arrays.keys() >= LISTED:
-        if mask is not None:
-            raise ValueError(f"mask is for arrays that hold every entry, but {path} lists its entries; leave mask out.")
-        return _sparse(arrays, missing)
-    labels = _labels(arrays)
-    numbers = {each: array for each, array in arrays.items() if array.dtype.kind in "biuf" and not _is_label(each)}
-    sizes = {each: array.shape for each, array in numbers.items()}
-    chosen = chosen_array(path, sizes, name, [each for each, shape in sizes.items() if len(shape) > 1])
-    array = numbers[chosen]
+    path = source.path
+    with opened_archive(source) as file:
+        if "header" in file and any(each.startswith("model.") for each in file.headers):
+            raise ValueError(
+                f"{path} is a model, not data; read it with tensorfill.load, or give it to `tensorfill predict`."
+            )
+        if name is None and file.headers.keys() >= LISTED:
+            if mask is not None:
+                raise ValueError(
+                    f"mask is for arrays that hold every entry, but {path} lists its entries; leave mask out."
+                )
+            return _sparse(file, missing)
+        sizes = {
+            each: header.shape
+            for each, header in file.headers.items()
+            if header.dtype.kind in "biuf" and not _is_label(each)
+        }
+        chosen = chosen_array(path, sizes, name, [each for each, shape in sizes.items() if len(shape) > 1])
+        array, labels = file.read(chosen), _labels(file)
     fitting = labels if labels is not None and len(labels.names) == array.ndim else None
     return dense_labelled(array, fitting, missing=missing, mask=mask)
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file that can be read without a pickle."""
-    errors = (ValueError, OSError, EOFError, zipfile.BadZipFile)
-    found: dict[str, NDArray[Any]] = {}
-    with read_as(path, "an .npz file", *errors), path.open("rb") as stream:
-        held = np.load(stream, allow_pickle=False)
-        if not isinstance(held, np.lib.npyio.NpzFile):
-            raise ValueError("it holds a single array, as .npy files do")
-        for name in held.files:
-            try:
-                found[name] = held[name]
-            except ValueError as error:
-                # An array of objects beside those of numbers is no reason to refuse the file.
-                if "pickle" not in str(error):
-                    raise
-    return found
-
-
-def _sparse(arrays: dict[str, NDArray[Any]], missing: str | None) -> Labelled:
+def _sparse(file: Archive, missing: str | None) -> Labelled:
     kind = choice("absent" if missing is None else missing, "missing for a sparse tensor", ("absent", "zero"))
-    observations = Observations(arrays["coords"], arrays["values"], arrays["shape"].tolist())
+    shape = file.read("shape")
+    if shape.ndim != 1:
+        raise ValueError(f"'shape' must be a row of sizes, but its own shape is {shape.shape}.")
+    observations = Observations(file.read("coords"), file.read("values"), shape.tolist())
     if kind == "zero":
         observations = observations.select(observations.values != 0)
-    return Labelled(observations, _labels(arrays) or Labels.plain(observations.ndim))
+    return Labelled(observations, _labels(file) or Labels.plain(observations.ndim))
 
 
 def _is_label(name: str) -> bool:
     return name == _NAMES or name.startswith(_KEYS)
 
 
-def _labels(arrays: dict[str, NDArray[Any]]) -> Labels | None:
-    if _NAMES not in arrays:
+def _labels(file: Archive) -> Labels | None:
+    if _NAMES not in file:
         return None
-    names = tuple(str(name) for name in arrays[_NAMES])
-    return Labels(names, tuple(arrays.get(f"{_KEYS}{mode}") for mode in range(len(names))))
+    names = file.read(_NAMES)
+    if names.ndim != 1:
+        raise ValueError(f"{_NAMES!r} must be a row of texts, but its shape is {names.shape}.")
+    keys = (f"{_KEYS}{mode}" for mode in range(len(names)))
+    return Labels(tuple(map(str, names)), tuple(file.read(each) if each in file else None for each in keys))
 
 
 def write_npz(path: Path, content: Content) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +19,9 @@ from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..models.base import DENSE_LIMIT
 from ..observations import Observations
+
+LONGEST_NAME, MOST_NAMED = 40, 8
+"""Letters of a name, and number of names, in a sentence."""
 
 Mask = ArrayLike
 """Where entries were observed: an array that is not zero there."""
@@ -146,19 +148,6 @@ def warn_of_lost_labels(labels: Labels, what: str) -> None:
         )
 
 
-@contextmanager
-def read_as(path: Path, what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn the error of a library that cannot read a file into a sentence."""
-    try:
-        yield
-    except errors as error:
-        # Only the first sentence: the rest is advice for direct callers of the library.
-        reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".") or type(error).__name__
-        raise ValueError(
-            f"{path} cannot be read as {what}, so it is damaged or of another format ({reason})."
-        ) from error
-
-
 def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None, candidates: Sequence[str]) -> str:
     """Return the name of the array to take from a file that may hold several.
 
@@ -173,7 +162,7 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
     candidates
         The arrays that may be a tensor.
     """
-    held = ", ".join(f"{each!r} {shape}" for each, shape in sizes.items()) or "none"
+    held = _listed(sizes) or "none"
     if name is None and len(candidates) == 1:
         return candidates[0]
     if name is None:
@@ -185,3 +174,9 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
             f"name must be the name of an array of numbers in {path}, but {name!r} was given; it holds {held}."
         )
     return name
+
+
+def _listed(sizes: dict[str, tuple[int, ...]]) -> str:
+    """Return the arrays that a file holds as they stand in a sentence, the first of them if there are many."""
+    first = [f"{each[:LONGEST_NAME]!r} {shape}" for each, shape in list(sizes.items())[:MOST_NAMED]]
+    return ", ".join(first) + (f" and {len(sizes) - MOST_NAMED:,} more" if len(sizes) > MOST_NAMED else "")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import json
-import zipfile
+import math
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.checks import coordinates
 from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
 from ..choosing.error_bars import ErrorBars, SliceErrors
@@ -21,15 +21,14 @@ from ..methods.base import History
 from ..methods.search import Path as SearchPath
 from ..models import MODELS, Model
 from ..observations import Observations
+from .archive import Archive, opened_archive
 from .atomic import written_beside
-from .typed import decoded, encoded
+from .fit_header import FORMAT, VERSION, FitHeader, OtherVersion
+from .source import Source, in_brackets
+from .typed import encoded
 
 if TYPE_CHECKING:
     from ..fit import Fit
-
-FORMAT = "tensorfill-fit"
-VERSION = 5
-"""The version of the format that is written and read."""
 
 HELD_OUT = ("coords", "observed", "predicted")
 """What is kept of the held-out entries."""
@@ -69,65 +68,88 @@ def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None
         np.savez(file, header=np.array(json.dumps(header, default=_plain)), **arrays)  # type: ignore[arg-type]
 
 
-def read_fit(path: str | PathLike[str]) -> dict[str, Any]:
+def read_fit(path: str | PathLike[str], max_bytes: float | None = None) -> dict[str, Any]:
     """Return the parts of a fit that `save_fit` wrote, by name."""
-    header, arrays = _read(Path(path))
+    source = Source(path, max_bytes)
+    source.check_it_is_there("give the path that Fit.save wrote to")
+    with source.named("a fit"):
+        try:
+            with opened_archive(source) as file:
+                return _parts(file)
+        except OtherVersion as other:
+            raise ValueError(other.sentence(source.path)) from None
+        except (ValueError, TypeError) as error:
+            # The size of a sound file is no damage.
+            if "max_bytes" in str(error):
+                raise
+            raise ValueError(
+                f"{source.path} is not a file that Fit.save wrote, or it is damaged ({in_brackets(error)})."
+            ) from error
+
+
+def _parts(file: Archive) -> dict[str, Any]:
+    if "header" not in file:
+        raise ValueError("it has no header")
+    header = FitHeader.of(str(file.read("header")))
+    arrays = _all_stored({name: file.read(name) for name in file.headers if name != "header"})
+    shape = tuple(header.shape)
     labels = _read_labels(header, arrays)
-    points = header["path"]
     return {
-        "model": MODELS[header["kind"]].from_arrays(tuple(header["shape"]), _named(arrays, "model.")),
-        "status": decoded(header["status"]),
-        "history": History(decoded(header["history"])),
-        "recipe": decoded(header["recipe"]),
-        "path": None if points is None else SearchPath(decoded(points)),
+        "model": _read_model(header.kind, shape, _named(arrays, "model.")),
+        "status": header.status,
+        "history": History(header.history),
+        "recipe": header.recipe,
+        "path": None if header.path is None else SearchPath(header.path),
         "error_bars": _read_errors(header, _named(arrays, "errors.")),
-        "baselines": decoded(header["baselines"]),
-        "timing": decoded(header["timing"]),
-        "bounds": decoded(header["bounds"]),
-        "core": _read_core(header, arrays),
-        "observations": _read_data(header, _named(arrays, "data.")),
+        "baselines": header.baselines,
+        "timing": header.timing,
+        "bounds": header.bounds,
+        "core": None if header.core is None else _read_model(header.core, shape, _named(arrays, "core.")),
+        "observations": _read_data(shape, _named(arrays, "data.")),
         "labels": labels,
         "restore": _read_restorer(header, arrays, labels),
     }
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}; give the path that Fit.save wrote to.")
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            arrays = _all_stored({name: file[name] for name in file.files if name != "header"})
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a file that Fit.save wrote, or it is damaged.") from error
-    if header.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a file that Fit.save wrote.")
-    if header["version"] != VERSION:
-        instead = "install a newer tensorfill" if header["version"] > VERSION else "fit the data again"
-        raise ValueError(
-            f"{path} has version {header['version']} of the format, but this tensorfill reads version {VERSION}; "
-            f"{instead}."
-        )
-    return header, arrays
+class _Arrays(dict[str, NDArray[Any]]):
+    """Arrays by name; one that is missing is a fault of the file."""
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        raise ValueError(f"it has no array {name!r}")
 
 
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose names begin with a prefix, without it."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return _Arrays({name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)})
 
 
-def _read_core(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Model | None:
-    if "core" not in header:
-        return None
-    return MODELS[header["core"]].from_arrays(tuple(header["shape"]), _named(arrays, "core."))
+def _read_model(kind: str, shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Model:
+    """Return a model of finite numbers, of the shape that the header says."""
+    for name, array in arrays.items():
+        # Only the kind of a model inside of another one is a text.
+        is_text = name.endswith("inner") and array.ndim == 0 and array.dtype.kind == "U"
+        if not is_text and (array.dtype.kind not in "iuf" or not np.isfinite(array).all()):
+            raise ValueError(f"{name!r} of its model must hold finite numbers")
+    try:
+        model = MODELS[kind].from_arrays(shape, arrays)
+    except KeyError as error:
+        raise ValueError(f"its model has no array {error}") from None
+    if model.shape != shape or model.dtype not in (np.float32, np.float64):
+        raise ValueError(f"its model has shape {model.shape} and numbers of {model.dtype}, but its shape is {shape}")
+    return model
 
 
-def _read_data(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Observations | None:
-    if "positions" not in arrays:
-        return None
-    shape = tuple(header["shape"])
-    coords = np.stack(np.unravel_index(arrays["positions"], shape), axis=1)
-    return Observations(coords, arrays["values"], shape)
+def _read_data(shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Observations | None:
+    return None if "positions" not in arrays else _observed(arrays["positions"], arrays["values"], shape)
+
+
+def _observed(positions: NDArray[Any], values: NDArray[Any], shape: tuple[int, ...]) -> Observations:
+    """Return observations from places in C order."""
+    if positions.ndim != 1 or positions.dtype.kind not in "iu" or math.prod(shape) >= 2**63:
+        raise ValueError("the places of its entries must be whole numbers")
+    if len(positions) and not 0 <= positions.min() <= positions.max() < math.prod(shape):
+        raise ValueError("the places of its entries are outside of the tensor")
+    return Observations(np.stack(np.unravel_index(positions, shape), axis=1), values, shape)
 
 
 def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
@@ -153,25 +175,51 @@ def _slices_for_file(bars: ErrorBars | None) -> list[list[int]]:
     return [] if bars is None else [[each.mode, each.slices] for each in bars.slices]
 
 
-def _read_errors(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ErrorBars | None:
+def _read_errors(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> ErrorBars | None:
     if "residuals" not in arrays:
         return None
+    residuals = _row(arrays["residuals"])
+    weights = _row(arrays["weights"], len(residuals)) if "weights" in arrays else None
+    if weights is not None and not weights.min(initial=1.0) > 0:
+        raise ValueError("the weights of its errors must be above zero")
     slices = [
-        SliceErrors(mode, arrays[f"{number}.empty"], arrays[f"{number}.residuals"], count)
-        for number, (mode, count) in enumerate(header["slices"])
+        SliceErrors(
+            mode, _places(arrays[f"{number}.empty"], header.shape[mode]), _row(arrays[f"{number}.residuals"]), count
+        )
+        for number, (mode, count) in enumerate(header.slices)
     ]
-    return ErrorBars(arrays["residuals"], arrays.get("weights"), slices, _read_held_out(header, arrays))
+    return ErrorBars(residuals, weights, slices, _read_held_out(tuple(header.shape), arrays, len(residuals)))
 
 
-def _read_held_out(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> HeldOut | None:
+def _row(array: NDArray[Any], length: int | None = None) -> NDArray[Any]:
+    """Return a row of finite numbers, of a given length if there is one."""
+    if array.ndim != 1 or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise ValueError("its errors must be rows of finite numbers")
+    if len(array) != (length or len(array)):
+        raise ValueError(f"there must be {length:,} errors, but there are {len(array):,}")
+    return array
+
+
+def _places(array: NDArray[Any], size: int) -> NDArray[Any]:
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (len(array) and not 0 <= array.min() <= array.max() < size):
+        raise ValueError(f"its empty slices must be whole numbers below {size}")
+    return array
+
+
+def _read_held_out(shape: tuple[int, ...], arrays: dict[str, NDArray[Any]], count: int) -> HeldOut | None:
     if "held_out.coords" not in arrays:
         return None
-    shape = tuple(header["shape"])
     positions = arrays.get("around", np.zeros(1, dtype=np.int64))
     # Without any distance that counts, only the shape matters.
-    around = Observations(np.stack(np.unravel_index(positions, shape), axis=1), np.ones(len(positions)), shape)
-    coords, observed, predicted = (arrays[f"held_out.{each}"] for each in HELD_OUT)
-    return HeldOut(coords, observed, predicted, arrays.get("held_out.distances"), around)
+    around = _observed(positions, np.ones(len(np.atleast_1d(positions))), shape)
+    coords = coordinates(arrays["held_out.coords"], shape)
+    observed, predicted = (_row(arrays[f"held_out.{each}"], count) for each in HELD_OUT[1:])
+    distances = arrays.get("held_out.distances")
+    if len(coords) != count or (
+        distances is not None and (distances.shape != coords.shape or distances.dtype.kind not in "iuf")
+    ):
+        raise ValueError("its held-out entries do not have one error each")
+    return HeldOut(coords, observed, predicted, distances, around)
 
 
 def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -179,10 +227,13 @@ def _labels_for_file(labels: Labels) -> tuple[dict[str, Any], dict[str, NDArray[
     return {"names": labels.names, "value": labels.value}, _all_storable(arrays)
 
 
-def _read_labels(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Labels:
-    names = tuple(header["labels"]["names"])
-    keys = _named(arrays, "labels.")
-    return Labels(names, tuple(keys.get(str(mode)) for mode in range(len(names))), header["labels"]["value"])
+def _read_labels(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> Labels:
+    names, keys = header.labels["names"], dict(_named(arrays, "labels."))
+    labels = Labels(tuple(names), tuple(keys.get(str(mode)) for mode in range(len(names))), header.labels["value"])
+    for name, own, size in zip(names, labels.keys, header.shape, strict=True):
+        if own is not None and len(own) != size:
+            raise ValueError(f"{name[:40]!r} has {len(own):,} labels, but {size:,} indices")
+    return labels
 
 
 def _restorer_for_file(restore: Any) -> tuple[dict[str, Any] | None, dict[str, NDArray[Any]]]:
@@ -194,9 +245,8 @@ def _restorer_for_file(restore: Any) -> tuple[dict[str, Any] | None, dict[str, N
     return {"kind": restore.kind, "library": restore.library} | words, _all_storable(named)
 
 
-def _read_restorer(header: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: Labels) -> Restorer | None:
-    words = header.get("restore")
-    return None if words is None else rebuilt(labels, words, _named(arrays, "restore."))
+def _read_restorer(header: FitHeader, arrays: dict[str, NDArray[Any]], labels: Labels) -> Restorer | None:
+    return None if header.restore is None else rebuilt(labels, header.restore, _named(arrays, "restore."))
 
 
 JSON, TIME = "json.", "time."
@@ -232,16 +282,32 @@ def _all_stored(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     stored: dict[str, NDArray[Any]] = {}
     for name, array in arrays.items():
         if name.startswith(TIME):
-            times = [datetime.time.fromisoformat(text) for text in array.tolist()]
-            stored[name.removeprefix(TIME)] = np.array(times, dtype=object)
+            stored[name.removeprefix(TIME)] = _times(array)
         elif name.startswith(JSON):
-            entries = json.loads(str(array))
-            objects = np.empty(len(entries), dtype=object)
-            objects[:] = [tuple(entry) if isinstance(entry, list) else entry for entry in entries]
-            stored[name.removeprefix(JSON)] = objects
+            stored[name.removeprefix(JSON)] = _objects(array)
         else:
             stored[name] = array
     return stored
+
+
+def _times(array: NDArray[Any]) -> NDArray[Any]:
+    if array.ndim != 1 or array.dtype.kind != "U":
+        raise ValueError("times of day must be a row of texts")
+    return np.array([datetime.time.fromisoformat(text) for text in array.tolist()], dtype=object)
+
+
+def _objects(array: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that are numbers, texts, or tuples of these."""
+    try:
+        entries = json.loads(str(array))
+    except RecursionError:
+        entries = None
+    if not isinstance(entries, list):
+        raise ValueError("labels must be a list")
+    objects = np.empty(len(entries), dtype=object)
+    for place, entry in enumerate(entries):
+        objects[place] = tuple(entry) if isinstance(entry, list) else entry
+    return objects
 
 
 def _plain(thing: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._support.checks import choice, listed
 from .._support.optional import need
+from .._support.progress import Display
 from .._support.types import Floats
 from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
@@ -20,6 +21,7 @@ from ..observations import Observations
 from . import arrays, frostt, matlab, movies, netcdf, pictures, tables, triples
 from . import table_writing as written
 from .common import Content
+from .source import Source
 
 __all__ = ["FORMATS", "Format", "format_of", "read", "write"]
 
@@ -35,7 +37,7 @@ class Format:
     extensions
         Its file endings.
     read, write
-        From a path to `Labelled`, and from a path and `Content` to a file; further keywords are its options.
+        From a `Source` to `Labelled`, and from a path and `Content` to a file; further keywords are its options.
     check
         Raises an error if the format cannot hold the shape, the type or the labels of a tensor, if there are such.
     modules
@@ -85,9 +87,18 @@ FORMATS = {
 
 
 def read(
-    path: str | PathLike[str], *, missing: str | None = None, format: str | None = None, **options: Any
+    path: str | PathLike[str],
+    *,
+    missing: str | None = None,
+    format: str | None = None,
+    max_bytes: float | None = None,
+    progress: bool = False,
+    **options: Any,
 ) -> Labelled:
     """Read a tensor from a file, with what is missing and its labels.
+
+    A file from a stranger cannot run code, open other files, or take more memory than `max_bytes`. A damaged file is
+    refused with a ValueError, or a TypeError for labels and values of the wrong type, that names it.
 
     Parameters
     ----------
@@ -99,6 +110,11 @@ def read(
         entries are missing in one that lists entries; a zero is missing only if you say so.
     format
         The name of the format; by default the ending of the path says it.
+    max_bytes
+        The most bytes that the content may take, unpacked; by default half of the machine's memory. A small file may
+        claim, or unpack to, any size.
+    progress
+        Whether to show how much of a large text was read.
     **options
         Options of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path, not zero
         where entries were observed, for formats that hold every entry; `value`, the column of a table with the values;
@@ -120,25 +136,29 @@ def read(
     >>> tensorfill.io.read(path, missing="zero").observations
     Observations(shape=(2, 2), observed=2 of 4 (50%), dense)
     """
-    where = Path(path)
-    name = format_of(where, format)
-    _check_options(name, "read", FORMATS[name].read, options)
-    if not where.exists():
-        raise FileNotFoundError(f"There is no file {where}; check the path.")
-    if where.is_dir():
-        raise IsADirectoryError(f"{where} is a folder; give the path of a file in it.")
-    if isinstance(options.get("mask"), str | PathLike):
-        options = options | {"mask": _read_mask(Path(options["mask"]))}
-    return FORMATS[name].read(where, missing=missing, **options)
+    name = format_of(Path(path), format)
+    chosen = FORMATS[name]
+    _check_options(name, "read", chosen.read, options)
+    with Display(progress) as display:
+        display.begin(f"reading {Path(path).name}", None)
+        source = Source(path, max_bytes, display.share)
+        source.check_it_is_there()
+        if isinstance(options.get("mask"), str | PathLike):
+            options = options | {"mask": _read_mask(Path(options["mask"]), max_bytes)}
+        with source.named(f"a file of {name}"):
+            data = chosen.read(source, missing=missing, **options)
+            # Whatever is done with a tensor takes a number for each index of each mode.
+            source.need(8 * sum(data.observations.shape))
+    return data
 
 
-def _read_mask(path: Path) -> Floats:
+def _read_mask(path: Path, max_bytes: float | None) -> Floats:
     """Return the mask that a file holds: not zero where entries were observed."""
     if path.suffix.lower() in (".jpg", ".jpeg"):
         raise ValueError(
             f"mask must say exactly what was observed, but {path} is a JPEG, which changes values; save it as PNG."
         )
-    return read(path).observations.to_dense(fill=0.0)
+    return read(path, max_bytes=max_bytes).observations.to_dense(fill=0.0)
 
 
 def write(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import io
 import re
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -18,16 +16,20 @@ from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from .atomic import written_beside
-from .common import Content, read_as, warn_of_lost_labels
+from .common import Content, warn_of_lost_labels
+from .source import Source
 
 LINES_AT_ONCE = 100_000
 """Lines that are joined before they are written."""
 
-_SAID = re.compile(rb"#\s*(shape|base):\s*([\d\s]+)$")
+MOST_COLUMNS = 65
+"""The most columns of a line: numpy's arrays have at most 64 modes, and there is a value."""
+
+_SAID = re.compile(rb"#\s*(shape|base):\s*([\d\s]{1,1300})$")
 
 
 def read(
-    path: Path,
+    source: Source,
     *,
     missing: str | None = None,
     base: int | None = None,
@@ -38,7 +40,7 @@ def read(
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"absent"``, the default; ``"zero"`` if zeros that are listed are missing too.
@@ -51,7 +53,7 @@ def read(
         How to combine coordinates that are listed more than once, as in `Observations`.
     """
     kind = choice("absent" if missing is None else missing, "missing for a .tns file", ("absent", "zero"))
-    coords, values, stated = entries(path, base)
+    coords, values, stated = _entries(source, base)
     if shape is None:
         shape = (coords.max(axis=0) + 1).tolist() if stated is None else stated
     kept = ~np.isnan(values) & ((values != 0) | (kind != "zero"))
@@ -61,17 +63,19 @@ def read(
     return Labelled(observations, Labels.plain(observations.ndim))
 
 
-def entries(path: Path, base: int | None = None) -> tuple[Integers, Floats, tuple[int, ...] | None]:
+def _entries(source: Source, base: int | None) -> tuple[Integers, Floats, tuple[int, ...] | None]:
     """Return the coordinates, counted from 0, and the values of all lines, and the shape if a comment says it."""
-    with read_as(path, "a .tns file", gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError):
-        columns, said = _head(path)
-        if columns == 0:
-            raise ValueError(f"a .tns file must list at least one entry, but {path} has none.")
-        if columns < 3:
-            raise ValueError(f"each line must be two or more indices and a value, but {path} has {columns} columns.")
-        table = _table(path, columns)
+    path = source.path
+    columns, said = _head(source)
+    if columns == 0:
+        raise ValueError(f"a .tns file must list at least one entry, but {path} has none.")
+    if not 3 <= columns <= MOST_COLUMNS:
+        raise ValueError(
+            f"each line must be two or more indices and a value, but the first of {path} has {columns:,} columns."
+        )
+    table = _table(source, columns)
     coords, values = table["coords"], table["value"]
-    first = _first_index(coords, said["base"][0] if base is None and "base" in said else base)
+    first = _first_index(coords, said["base"][0] if base is None and said.get("base") else base)
     stated = tensor_shape(said["shape"]) if "shape" in said else None
     return coords - first if first else coords, values, stated
 
@@ -87,42 +91,35 @@ def _first_index(coords: Integers, base: int | None) -> int:
     return base
 
 
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    # GzipFile alone is slow line by line.
-    return io.BufferedReader(gzip.GzipFile(path)) if zipped else path.open("rb")
-
-
-def _head(path: Path) -> tuple[int, dict[str, list[int]]]:
+def _head(source: Source) -> tuple[int, dict[str, list[int]]]:
     """Return the number of columns of the first entry, 0 if there is none, and what comments before it say."""
     said: dict[str, list[int]] = {}
-    with _opened(path) as file:
-        for line in file:
+    with source.read_as("a .tns file"), source.opened() as file:
+        for line in source.lines(file):
             comment = _SAID.match(line.strip())
             if comment is not None:
-                said[comment[1].decode()] = [int(number) for number in comment[2].split()]
+                said[comment[1].decode()] = [int(number) for number in comment[2].split()[:MOST_COLUMNS]]
             fields = line.partition(b"#")[0].split()
             if fields:
                 return len(fields), said
     return 0, said
 
 
-def _table(path: Path, columns: int) -> Any:
+def _table(source: Source, columns: int) -> Any:
     kind = np.dtype([("coords", np.int64, (columns - 1,)), ("value", np.float64)])
     try:
-        with _opened(path) as file:
-            return np.loadtxt(file, dtype=kind, comments="#", ndmin=1, encoding="utf-8")
+        with source.opened() as file:
+            return np.loadtxt(source.lines(file), dtype=kind, comments="#", ndmin=1, encoding="utf-8")
     except ValueError as error:
         # numpy counts rows without comments and blank lines, which does not help to find a line in an editor.
-        with _opened(path) as file:
-            found = _first_bad_line(file, columns)
+        with source.opened() as file:
+            found = _first_bad_line(source.lines(file), columns)
         if found is None:
             raise
         number, line = found
         raise ValueError(
-            f"each line must be {columns - 1} whole numbers and a value, as in the first, but line {number} of {path} "
-            f"is {line!r}; correct or remove it."
+            f"each line must be {columns - 1} whole numbers and a value, as in the first, but line {number} of "
+            f"{source.path} is {line!r}; correct or remove it."
         ) from error
 
 
@@ -182,8 +179,8 @@ def _write_lines(
         file.write("".join(" ".join(map(str, row)) + "\n" for row in zip(*columns, strict=True)).encode())
 
 
-def repeats(path: Path, base: int | None = None) -> int:
+def repeats(path: Path, base: int | None = None, max_bytes: float | None = None) -> int:
     """Return how many lines of a .tns file list an entry that an earlier line lists."""
-    coords, _, _ = entries(path, base)
+    coords, _, _ = _entries(Source(path, max_bytes), base)
     shape = tuple((coords.max(axis=0) + 1).tolist())
     return len(coords) - 1 - int(labels_of(coords, shape).max())

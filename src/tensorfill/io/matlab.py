@@ -6,12 +6,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..adapters.registry import take_in
 from ..labels import Labelled
 from .atomic import written_beside
-from .common import Content, Mask, chosen_array, dense_labelled, read_as, warn_of_lost_labels
+from .common import Content, Mask, chosen_array, dense_labelled, warn_of_lost_labels
+from .matlab_file import MatlabFile, read_old
+from .source import Source
 
 VARIABLE = "tensor"
 """The name of the variable that is written."""
@@ -20,12 +20,12 @@ LARGEST = 2**32
 """The size of a variable is a number of 32 bits in the file."""
 
 
-def read(path: Path, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None) -> Labelled:
+def read(source: Source, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None) -> Labelled:
     """Read an array of a .mat file; NaN is missing, and zeros only if `missing` says so.
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"nan"``, the default; ``"zero"`` if zeros are missing too. For a sparse matrix as in `take_in`.
@@ -34,32 +34,35 @@ def read(path: Path, *, missing: str | None = None, name: str | None = None, mas
     mask
         An array that is not zero where entries were observed.
     """
-    from scipy import io, sparse
+    from scipy import sparse
 
-    with path.open("rb") as file:
-        try:
-            with read_as(path, "a .mat file", ValueError, TypeError, OSError, io.matlab.MatReadError):
-                held = io.loadmat(file)
-        except NotImplementedError:
-            raise ValueError(
-                f"{path} is a MATLAB v7.3 file, which cannot be read; save it again with save(..., '-v7')."
-            ) from None
-    numbers = {each: array for each, array in held.items() if not each.startswith("__") and _is_numeric(array)}
-    sizes = {each: array.shape for each, array in numbers.items()}
-    # MATLAB stores numbers and vectors as matrices too.
-    tensors = [each for each, shape in sizes.items() if sum(size > 1 for size in shape) > 1]
-    found = numbers[chosen_array(path, sizes, name, tensors)]
+    with source.read_as("a .mat file"):
+        found = _found(source, name)
     if sparse.issparse(found):
         if mask is not None:
-            raise ValueError(f"mask is for arrays that hold every entry, but {path} holds a sparse matrix.")
+            raise ValueError(f"mask is for arrays that hold every entry, but {source.path} holds a sparse matrix.")
         return take_in(found, missing=missing)
     return dense_labelled(found, missing=missing, mask=mask)
 
 
-def _is_numeric(array: Any) -> bool:
-    from scipy import sparse
+def _found(source: Source, name: str | None) -> Any:
+    """Return the array, or the sparse matrix, that was asked for."""
+    with source.path.open("rb") as file:
+        # A file of version 4 begins with numbers, one byte of which is 0, and any other with a text.
+        if 0 in file.read(4):
+            file.seek(0)
+            arrays = read_old(source, file)
+            return arrays[_chosen(source, {each: array.shape for each, array in arrays.items()}, name)]
+        file.seek(0)
+        held = MatlabFile(source, file)
+        variables = {each.name: each for each in held.variables() if each.is_numeric}
+        return held.read(variables[_chosen(source, {each: own.shape for each, own in variables.items()}, name)])
 
-    return (isinstance(array, np.ndarray) or bool(sparse.issparse(array))) and array.dtype.kind in "biuf"
+
+def _chosen(source: Source, sizes: dict[str, tuple[int, ...]], name: str | None) -> str:
+    # MATLAB stores numbers and vectors as matrices too.
+    tensors = [each for each, shape in sizes.items() if sum(size > 1 for size in shape) > 1]
+    return chosen_array(source.path, sizes, name, tensors)
 
 
 def check(path: Path, content: Content) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
@@ -15,52 +16,79 @@ from .._support.checks import real_number
 from .._support.optional import need
 from ..labels import Labelled, Labels
 from .atomic import written_beside
-from .common import Content, Mask, dense_labelled, read_as
-from .pictures import CHANNELS, rounded
+from .common import Content, Mask, dense_labelled
+from .pictures import BYTES_PER_PIXEL, CHANNELS, in_levels, opened_picture, rounded
+from .source import Source
 
 RATE = 25.0
 """Frames per second, if nothing else is known."""
 
 COLOURS = CHANNELS[3]
 
+CONTAINERS = {".mp4": "mp4", ".avi": "avi"}
+"""FFmpeg's name of the format by the ending."""
 
-def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
+MOST_PIXELS = 2**31 - 1
+"""FFmpeg counts no more pixels of a frame."""
+
+
+def read(source: Source, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
     """Read a movie; entries are missing only if `missing` or `mask` says so. Frames are labelled by their time.
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"zero"`` if values of 0 are missing; by default nothing is.
     mask
         An array that is not zero where entries were observed.
     """
-    frames, times = _from_gif(path) if path.suffix.lower() == ".gif" else _from_video(path)
+    frames, times = _from_gif(source) if source.path.suffix.lower() == ".gif" else _from_video(source)
     labels = Labels(("time", "row", "column", "colour"), (times, None, None, np.array(COLOURS)))
     depth = np.dtype(np.uint8)
     return dense_labelled(frames, labels, missing=missing, mask=mask, restore=partial(rounded, depth=depth))
 
 
-def _from_video(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+def _from_video(source: Source) -> tuple[NDArray[Any], NDArray[Any]]:
     av = need("av", "movies")
-    with read_as(path, "a movie", av.error.FFmpegError, ValueError, IndexError), av.open(str(path)) as file:
+    # The ending says the format. FFmpeg would look at the content, and take a list of other files for a movie.
+    form = CONTAINERS.get(source.path.suffix.lower(), "mp4")
+    most_pixels = min(source.max_bytes / BYTES_PER_PIXEL, MOST_PIXELS)
+    with source.read_as(f"a movie in {form}"), source.path.open("rb") as raw, av.open(raw, format=form) as file:
         stream = file.streams.video[0]
+        stream.codec_context.options = {"max_pixels": str(int(most_pixels))}
         rate = float(stream.average_rate or RATE)
-        frames = [frame.to_ndarray(format="rgb24") for frame in file.decode(stream)]
-        if not frames:
-            raise ValueError("it has no frames")
-    return np.stack(frames), _times(len(frames), rate)
+        frames: list[NDArray[Any]] = []
+        for frame in file.decode(stream):
+            _check_room(frames, source, (frame.height, frame.width))
+            frames.append(frame.to_ndarray(format="rgb24"))
+        return _stacked(frames), _times(len(frames), rate)
 
 
-def _from_gif(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    pillow, sequence = need("PIL.Image", "images"), need("PIL.ImageSequence", "images")
-    frames, milliseconds = [], []
-    with read_as(path, "a GIF", OSError, SyntaxError, ValueError, EOFError), pillow.open(path) as file:
+def _from_gif(source: Source) -> tuple[NDArray[Any], NDArray[Any]]:
+    sequence = need("PIL.ImageSequence", "images")
+    frames: list[NDArray[Any]] = []
+    milliseconds = []
+    with source.read_as("a GIF"), opened_picture(source, ("GIF",)) as file:
         for frame in sequence.Iterator(file):
             milliseconds.append(float(frame.info.get("duration", 1000 / RATE)) or 1000 / RATE)
+            _check_room(frames, source, (frame.height, frame.width))
             frames.append(np.asarray(frame.convert("RGB")))
-    return np.stack(frames), _times(len(frames), 1000 / float(np.mean(milliseconds)))
+        return _stacked(frames), _times(len(frames), 1000 / float(np.mean(milliseconds)))
+
+
+def _check_room(frames: list[NDArray[Any]], source: Source, size: tuple[int, int]) -> None:
+    """Refuse a further frame that takes too much, or has another size than the others."""
+    if frames and frames[0].shape[:2] != size:
+        raise ValueError(f"its frames differ in size: {frames[0].shape[:2]} and {size}")
+    source.spend(math.prod(size) * BYTES_PER_PIXEL)
+
+
+def _stacked(frames: list[NDArray[Any]]) -> NDArray[Any]:
+    if not frames:
+        raise ValueError("it has no frames")
+    return np.stack(frames)
 
 
 def _times(count: int, rate: float) -> NDArray[Any]:
@@ -78,7 +106,7 @@ def check(path: Path, content: Content) -> None:
 
 
 def write(path: Path, content: Content, *, rate: float | None = None) -> None:
-    """Write a movie, rounded and clipped to 0..255.
+    """Write a movie, rounded and clipped to 0..255; values from 0 to 1 that are not all whole are scaled to that.
 
     Parameters
     ----------
@@ -90,6 +118,7 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
         Frames per second; by default as the labels of the frames say, else 25.
     """
     array = content.whole("a movie")
+    array = in_levels(array)
     speed = _rate(content.labels) if rate is None else real_number(rate, "rate", above=0)
     if path.suffix.lower() == ".gif":
         _write_gif(path, array, speed)

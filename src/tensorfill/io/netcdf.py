@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from .._support.optional import need
 from ..adapters.registry import take_in
 from ..labels import Labelled
+from . import hdf5, netcdf3
 from .atomic import named_beside
-from .common import Content, chosen_array, read_as
+from .common import Content, chosen_array
+from .source import Source
+
+BYTES = 8
+"""The bytes of a number."""
+
+TEXTS_AT_ONCE = 1000
+"""Labels that are looked at together."""
+
+PATIENCE = 20
+"""Seconds in which a file must open; it takes milliseconds."""
+
+OPENING = """
+import sys, netCDF4
+with netCDF4.Dataset(sys.argv[1]) as file:
+    for each in file.variables.values():
+        each.shape, each.dtype, [each.getncattr(name) for name in each.ncattrs()]
+"""
+"""What the process that tries a file does."""
 
 VARIABLE = "value"
 """The name of the variable that is written, if the data has none."""
 
 
-def read(path: Path, *, missing: str | None = None, name: str | None = None) -> Labelled:
+def read(source: Source, *, missing: str | None = None, name: str | None = None) -> Labelled:
     """Read a variable of a NetCDF file; its fill value and NaN are missing.
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"nan"``, the default; ``"zero"`` if zeros are missing too.
@@ -28,13 +50,18 @@ def read(path: Path, *, missing: str | None = None, name: str | None = None) -> 
         The variable, if several can be a tensor.
     """
     xarray = need("xarray", "files")
-    need("netCDF4", "files")
-    with read_as(path, "NetCDF", ValueError, OSError):
+    path = source.path
+    with source.read_as("NetCDF"):
+        _check_file(source)
+        _check_labels(source)
         opened = xarray.open_dataset(path, engine="netcdf4")
     with opened as file:
         sizes = {str(each): data.shape for each, data in file.data_vars.items() if data.dtype.kind in "biuf"}
         chosen = chosen_array(path, sizes, name, [each for each, shape in sizes.items() if len(shape) > 1])
-        loaded = file[chosen].load()
+        with source.read_as("NetCDF"):
+            array = file[chosen]
+            source.spend(BYTES * array.size + sum(BYTES * each.size for each in array.coords.values()))
+            loaded = array.load()
     return take_in(loaded, missing=missing)
 
 
@@ -48,6 +75,50 @@ def check(path: Path, content: Content) -> None:
                 f"the labels of {name!r} must be all numbers, all texts or all dates to be written as NetCDF; "
                 "write .csv."
             )
+
+
+def _check_file(source: Source) -> None:
+    """Refuse what the library would not: files that are cut off, that use other files, or that are of other formats."""
+    with source.path.open("rb") as file:
+        start = file.read(8)
+    if start == hdf5.SIGNATURE:
+        hdf5.check_no_other_files(source)
+        _check_it_opens(source)
+    elif start[:4] in netcdf3.SIGNATURES:
+        netcdf3.check_all_there(source.path)
+    else:
+        raise ValueError("it begins like no NetCDF file")
+
+
+def _check_it_opens(source: Source) -> None:
+    """Refuse a file that the library cannot open without coming to an end, or to none; a process of its own tries.
+
+    Damaged files are known that make the library of HDF5 crash, or loop for ever.
+    """
+    if not sys.executable:
+        return
+    # Without -P, Python would import what lies in the folder in which it is started.
+    command = [sys.executable, "-P", "-c", OPENING, str(source.path)]
+    try:
+        code = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE).returncode
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"its library does not come to an end in {PATIENCE} seconds") from None
+    # A library that refuses the file says why better here.
+    if code < 0:
+        raise ValueError("its library ends the process")
+
+
+def _check_labels(source: Source) -> None:
+    """Check the size of the labels of dimensions, which are read as soon as a file is opened."""
+    with need("netCDF4", "files").Dataset(source.path) as file:
+        for name, variable in file.variables.items():
+            if variable.dimensions[:1] != (name,):
+                continue
+            source.spend(BYTES * math.prod(variable.shape))
+            if variable.dtype is str:
+                # A text that is stored once can be there any number of times.
+                for start in range(0, len(variable), TEXTS_AT_ONCE):
+                    source.spend(sum(map(len, variable[start : start + TEXTS_AT_ONCE])))
 
 
 def write(path: Path, content: Content, *, name: str | None = None) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,8 @@ from .._support.optional import need
 from .._support.types import Floats
 from ..labels import Labelled, Labels
 from .atomic import written_beside
-from .common import Content, Mask, dense_labelled, read_as
+from .common import Content, Mask, dense_labelled
+from .source import Source
 
 CHANNELS = {
     2: ("grey", "alpha"),
@@ -23,17 +27,23 @@ CHANNELS = {
 }
 """The labels of the colours, by their number."""
 
+BYTES_PER_PIXEL = 24
+"""Three colours as numbers of 8 bytes."""
+
+ROOM = 0.5
+"""How far a filled picture with values from 0 to 1 may leave that range."""
+
 _AS = {"1": "L", "PA": "RGBA", "La": "LA", "RGBa": "RGBA"}
 _KEPT = ("L", "LA", "RGB", "RGBA")
 _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".png": "PNG", ".bmp": "BMP"}
 
 
-def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
+def read(source: Source, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
     """Read a picture; pixels are missing only if `missing` or `mask` says so.
 
     Parameters
     ----------
-    path
+    source
         The file.
     missing
         ``"zero"`` if values of 0 are missing; ``"alpha"`` if fully transparent pixels are, which leaves the other
@@ -41,10 +51,10 @@ def read(path: Path, *, missing: str | None = None, mask: Mask | None = None) ->
     mask
         An array, of the size of the picture, that is not zero where pixels were observed.
     """
-    array = _pixels(path)
+    array = _pixels(source)
     if missing == "alpha":
         if array.ndim != 3 or array.shape[2] not in (2, 4):
-            raise ValueError(f"missing='alpha' needs a picture with an alpha channel, but {path} has none.")
+            raise ValueError(f"missing='alpha' needs a picture with an alpha channel, but {source.path} has none.")
         seen = array[..., -1] > 0
         array = array[..., 0] if array.shape[2] == 2 else array[..., :3]
         array = np.where(seen if array.ndim == 2 else seen[..., None], array, np.nan)
@@ -68,10 +78,25 @@ def rounded(values: Floats, depth: np.dtype[Any]) -> NDArray[Any]:
     return np.clip(np.rint(values), 0, np.iinfo(depth).max).astype(depth)
 
 
-def _pixels(path: Path) -> NDArray[Any]:
+def in_levels(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values from 0 to 255; those from 0 to 1, as many programs have pictures, are scaled.
+
+    They are taken as such if none is far outside of 0 to 1 and some are between whole numbers. Rounded as they are,
+    they would all be black.
+
+    Examples
+    --------
+    >>> in_levels(np.array([0.0, 0.2, 1.04])), in_levels(np.array([0.0, 1.0])), in_levels(np.array([0.2, 250.0]))
+    (array([  0. ,  51. , 265.2]), array([0., 1.]), array([2.0e-01, 2.5e+02]))
+    """
+    if values.dtype.kind != "f" or values.size == 0 or values.min() < -ROOM or values.max() > 1 + ROOM:
+        return values
+    return values * 255.0 if np.any(values != np.rint(values)) else values
+
+
+def _pixels(source: Source) -> NDArray[Any]:
     """Return the values of a picture: uint8, or uint16 for grey of 16 bits."""
-    pillow = need("PIL.Image", "images")
-    with read_as(path, "a picture", OSError, SyntaxError, ValueError, EOFError), pillow.open(path) as picture:
+    with source.read_as("a picture"), opened_picture(source, tuple(dict.fromkeys(_FORMATS.values()))) as picture:
         if getattr(picture, "n_frames", 1) > 1:
             raise ValueError(f"it holds {picture.n_frames} pictures; save them as single files, or as a movie or .npy")
         if picture.mode == "F" or picture.mode.startswith("I"):
@@ -80,6 +105,21 @@ def _pixels(path: Path) -> NDArray[Any]:
         if picture.mode == "P" and "transparency" in picture.info:
             wanted = "RGBA"
         return np.asarray(picture if picture.mode == wanted else picture.convert(wanted))
+
+
+@contextmanager
+def opened_picture(source: Source, formats: tuple[str, ...]) -> Iterator[Any]:
+    """Open a picture of one of these formats of Pillow, after checking its size.
+
+    Pillow knows formats that start other programs, and looks at the content, not at the ending, to tell them apart.
+    """
+    pillow = need("PIL.Image", "images")
+    with warnings.catch_warnings():
+        # Pillow warns of many pixels, but max_bytes decides.
+        warnings.simplefilter("ignore")
+        with source.path.open("rb") as file, pillow.open(file, formats=formats) as picture:
+            source.need(picture.width * picture.height * BYTES_PER_PIXEL)
+            yield picture
 
 
 def _deep(array: NDArray[Any]) -> NDArray[Any]:
@@ -113,6 +153,8 @@ def _kind(path: Path) -> str:
 def write(path: Path, content: Content) -> None:
     """Write a picture, rounded and clipped to 0..255, or to 0..65535 for an array of uint16.
 
+    Values from 0 to 1 that are not all whole are scaled to 0..255.
+
     Parameters
     ----------
     path
@@ -122,7 +164,8 @@ def write(path: Path, content: Content) -> None:
     """
     pillow = need("PIL.Image", "images")
     array = content.whole("a picture")
-    picture = pillow.fromarray(rounded(array, np.dtype(np.uint16 if array.dtype == np.uint16 else np.uint8)))
+    depth = np.dtype(np.uint16 if array.dtype == np.uint16 else np.uint8)
+    picture = pillow.fromarray(rounded(in_levels(array), depth))
     kind = _kind(path)
     with written_beside(path) as file:
         # The file is a result, not a preview, so a JPEG is written with little loss.

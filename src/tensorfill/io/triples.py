@@ -20,6 +20,7 @@ from .._support.types import Integers
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from .atomic import written_beside
+from .source import Source
 
 if TYPE_CHECKING:
     from .common import Content
@@ -30,6 +31,12 @@ _File = TypeVar("_File")
 
 SPLITS = ("train", "valid", "test")
 """The parts of a published knowledge graph."""
+
+LABEL_BYTES = 200
+"""About what a short label takes: the text, its number, and their places in a dict and in an array."""
+
+FACTS_AT_ONCE = 2**14
+"""The memory is looked at after so many facts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +56,17 @@ class NumberedFacts:
     relations: tuple[str, ...]
 
 
-def read_file(source: str | os.PathLike[str] | IO[bytes] | IO[str]) -> NumberedFacts:
+def read_file(given: Source | str | os.PathLike[str] | IO[bytes] | IO[str]) -> NumberedFacts:
     """Return the facts of one file, plain or gzipped, given by its path or open for reading."""
-    numbering = _Numbering()
-    if isinstance(source, str | os.PathLike):
-        name = repr(os.fspath(source))
-        with open(source, "rb") as file:
-            coords = numbering.read(file, name)
+    if isinstance(given, str | os.PathLike):
+        given = Source(given)
+    if isinstance(given, Source):
+        name, numbering = repr(str(given.path)), _Numbering(given)
+        with given.opened() as file:
+            coords = numbering.read(given.lines(file), name)
     else:
-        name = repr(str(getattr(source, "name", "the file")))
-        coords = numbering.read(source, name)
+        name, numbering = repr(str(getattr(given, "name", "the file"))), _Numbering()
+        coords = numbering.read(_unzipped(given), name)
     if len(coords) == 0:
         raise ValueError(f"a file of triples must have at least one line, but {name} is empty.")
     return numbering.numbered([coords])
@@ -67,21 +75,24 @@ def read_file(source: str | os.PathLike[str] | IO[bytes] | IO[str]) -> NumberedF
 def read_parts(path: str | os.PathLike[str]) -> NumberedFacts:
     """Return the facts of the files of a graph, in the order of `SPLITS`, from a tar archive or a folder."""
     where = Path(path)
-    numbering = _Numbering()
+    source = Source(where)
+    numbering = _Numbering(source)
     parts: list[Integers] = []
     if where.is_dir():
         files = [(file.name, file) for file in sorted(where.rglob("*")) if file.is_file()]
-        for file in _parts_of(files, str(where)):
-            with open(file, "rb") as opened:
-                parts.append(numbering.read(opened, repr(str(file))))
+        for each in _parts_of(files, str(where)):
+            inside = Source(each)
+            with inside.opened() as opened:
+                parts.append(numbering.read(inside.lines(opened), repr(str(each))))
         return numbering.numbered(parts)
     try:
         with tarfile.open(where) as archive:
             members = [(PurePosixPath(member.name).name, member) for member in archive if member.isfile()]
             for member in _parts_of(members, str(where)):
+                source.spend(member.size)
                 content = archive.extractfile(member)
                 if content is not None:
-                    parts.append(numbering.read(content, f"{member.name!r} of {str(where)!r}"))
+                    parts.append(numbering.read(_unzipped(content), f"{member.name!r} of {str(where)!r}"))
     except (tarfile.TarError, EOFError, zlib.error):
         raise ValueError(
             f"path must be a tar archive, such as a .tar.gz, or a folder, but {str(where)!r} cannot be read as one."
@@ -90,9 +101,10 @@ def read_parts(path: str | os.PathLike[str]) -> NumberedFacts:
 
 
 class _Numbering:
-    """Numbers for labels, in the order in which they first appear."""
+    """Numbers for labels, in the order in which they first appear, as many as the source may take."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source
         self._entities: dict[str, int] = {}
         self._relations: dict[str, int] = {}
 
@@ -100,11 +112,13 @@ class _Numbering:
         """Return the facts that were read, with the labels so far."""
         return NumberedFacts(tuple(parts), tuple(self._entities), tuple(self._relations))
 
-    def read(self, file: IO[bytes] | IO[str], name: str) -> Integers:
-        """Return the coordinates of the facts in a file, which a sentence calls `name`."""
+    def read(self, lines: Iterable[str | bytes], name: str) -> Integers:
+        """Return the coordinates of the facts in the lines of a file, which a sentence calls `name`."""
         numbers = array("q")
         entities, relations = self._entities, self._relations
-        for head, relation, tail in _facts(_unzipped(file), name):
+        for count, (head, relation, tail) in enumerate(_facts(lines, name)):
+            if self._source is not None and count % FACTS_AT_ONCE == 0:
+                self._source.need(LABEL_BYTES * (len(entities) + len(relations)) + numbers.itemsize * len(numbers))
             numbers.append(entities.setdefault(head, len(entities)))
             numbers.append(entities.setdefault(tail, len(entities)))
             numbers.append(relations.setdefault(relation, len(relations)))
@@ -165,20 +179,21 @@ def _parts_of(files: Iterable[tuple[str, _File]], where: str) -> list[_File]:
     return [found[part] for part in SPLITS]
 
 
-def read(path: Path, *, missing: str | None = None) -> Labelled:
+def read(source: Source, *, missing: str | None = None) -> Labelled:
     """Read facts as ones of a tensor head x tail x relation, with the labels; all other entries are missing.
 
     Parameters
     ----------
-    path
+    source
         The file, plain or gzipped.
     missing
         ``"absent"``, the default and the only choice: facts that are not listed are not known.
     """
     choice("absent" if missing is None else missing, "missing for a file of triples", ("absent",))
-    facts = read_file(path)
+    facts = read_file(source)
     coords = np.unique(facts.parts[0], axis=0)
-    entities, relations = np.array(facts.entities), np.array(facts.relations)
+    # One long label would widen an array of texts for all of them.
+    entities, relations = (np.array(each, dtype=object) for each in (facts.entities, facts.relations))
     shape = len(entities), len(entities), len(relations)
     labels = Labels(("head", "tail", "relation"), (entities, entities, relations))
     return Labelled(Observations(coords, np.ones(len(coords)), shape), labels)

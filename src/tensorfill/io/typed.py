@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from .._support.conforming import misfit
 from .._support.timing import Stage, Timing
 from ..choosing.baselines import Baseline
 from ..choosing.empty_slices import Neighbours, SliceFill
@@ -48,6 +50,7 @@ class Unsaved:
         return self.text.partition("(")[0]
 
 
+@functools.cache
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
         Baseline, Stage, Timing,
@@ -95,28 +98,51 @@ def _text_of(thing: Any) -> str:
 
 
 def decoded(json: Any) -> Any:
-    """Return the object that `encoded` made this of.
+    """Return the object that `encoded` made this of, or raise a ValueError that says in a few words what is wrong.
 
     >>> from tensorfill.penalties import LSP
     >>> decoded(encoded((LSP(0.5), {0: 1.0})))
     (LSP(theta=0.5), {0: 1.0})
+    >>> decoded({"class": "LSP", "theta": "os.system"})
+    Traceback (most recent call last):
+        ...
+    ValueError: theta of LSP is 'os.system'
     """
     if isinstance(json, list):
         return [decoded(each) for each in json]
     if not isinstance(json, dict):
         return json
     if CLASS in json:
-        fields = {name: decoded(value) for name, value in json.items() if name != CLASS}
-        try:
-            return _known()[json[CLASS]](**fields)
-        except (TypeError, ValueError):
-            # Its class checks its fields, and one of them is an object that the file does not hold.
-            if not any(isinstance(value, Unsaved) for value in fields.values()):
-                raise
-            inside = ", ".join(f"{name}={value!r}" for name, value in fields.items())
-            return Unsaved(f"{json[CLASS]}({inside})")
-    if STATUS in json:
-        return Status[json[STATUS]]
-    if TUPLE in json:
-        return tuple(decoded(each) for each in json[TUPLE])
-    return {decoded(key): decoded(value) for key, value in json[MAPPING]}
+        return _made(json[CLASS], {name: decoded(value) for name, value in json.items() if name != CLASS})
+    if len(json) != 1:
+        raise ValueError("an object has no class")
+    [(mark, inside)] = json.items()
+    if mark == STATUS:
+        if inside not in Status.__members__:
+            raise ValueError("its status is unknown")
+        return Status[inside]
+    if mark not in (TUPLE, MAPPING) or not isinstance(inside, list):
+        raise ValueError(f"there is no kind {mark[:40]!r} of objects")
+    if mark == TUPLE:
+        return tuple(decoded(each) for each in inside)
+    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int) for pair in inside):
+        raise ValueError("a mapping is not made of pairs")
+    return {key: decoded(value) for key, value in inside}
+
+
+def _made(name: Any, fields: dict[str, Any]) -> Any:
+    """Return the object of a class by its name, which must be one of tensorfill's, with fields of the right types."""
+    kind = _known().get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ValueError(f"there is no class {str(name)[:40]!r}")
+    wrong = misfit(kind, fields, (Unsaved,))
+    if wrong is not None:
+        raise ValueError(wrong)
+    try:
+        return kind(**fields)
+    except (TypeError, ValueError) as error:
+        # Its class checks its fields, and one of them is an object that the file does not hold.
+        if not any(isinstance(value, Unsaved) for value in fields.values()):
+            raise ValueError(f"{name} cannot be made: {error}") from error
+        inside = ", ".join(f"{field}={value!r}" for field, value in fields.items())
+        return Unsaved(f"{name}({inside})"[:LONGEST_TEXT])

@@ -172,8 +172,18 @@ class FoldedLowRank(Model):
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the model with the arrays that `to_arrays` returned."""
-        parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in arrays["modes"]]
-        return cls(shape, parts, arrays["weights"].tolist())
+        modes, weights = arrays["modes"], arrays["weights"]
+        if modes.ndim != 1 or modes.dtype.kind not in "iu" or weights.shape != modes.shape or len(modes) == 0:
+            raise ValueError("a folded model must have a mode and a weight for each of its components")
+        if modes.min() < 0 or modes.max() >= len(shape):
+            raise ValueError(f"a folded model of shape {shape} has no mode {modes.max()}")
+        parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in modes]
+        for part in parts:
+            rank = part.s.shape
+            wanted = [(shape[part.mode], *rank), (columns(shape, part.mode), *rank)]
+            if len(rank) != 1 or [part.u.shape, part.v.shape] != wanted:
+                raise ValueError(f"the component of mode {part.mode} does not fit a model of shape {shape}")
+        return cls(shape, parts, weights.tolist())
 
 
 def _unfolded(model: Tucker, mode: int) -> Component:

@@ -1,0 +1,146 @@
+"""The header of a saved fit. Every field is checked here, in one place, before anything is made of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._support.checks import tensor_shape
+from .._support.conforming import misfit
+from .._support.timing import Timing
+from ..adapters.registry import RESTORERS
+from ..choosing.baselines import Baseline
+from ..choosing.recipe import Recipe
+from ..methods.base import Record, Status
+from ..methods.search import PathPoint
+from ..models import MODELS
+from .typed import decoded
+
+FORMAT = "tensorfill-fit"
+VERSION = 5
+"""The version of the format that is written and read."""
+
+TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")
+"""The fields that hold typed objects, as `encoded` writes them."""
+
+LONGEST_NAME = 10_000
+"""Letters of the name of a mode."""
+
+
+@dataclass(frozen=True)
+class FitHeader:
+    """What a file says of a fit, besides its arrays.
+
+    Parameters
+    ----------
+    kind, core
+        The kinds of the model, and of the model without a smooth field, by their names in `MODELS`.
+    shape
+        The shape of the tensor.
+    status, recipe, bounds, history, path, baselines, timing
+        As in `Fit`.
+    slices
+        A mode and a number of slices for each mode with slices that were held out.
+    labels
+        The names of the modes, and that of the values.
+    restore
+        The description of what restores the original kind of object, by a name in `RESTORERS`.
+    """
+
+    kind: str
+    shape: list[int]
+    status: Status
+    recipe: Recipe
+    history: list[Record]
+    labels: dict[str, Any]
+    slices: list[list[int]]
+    bounds: tuple[float, float] | None = None
+    path: list[PathPoint] | None = None
+    baselines: tuple[Baseline, ...] = ()
+    timing: Timing | None = None
+    core: str | None = None
+    restore: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        for kind in (self.kind, self.core):
+            if kind is not None and kind not in MODELS:
+                raise ValueError(f"there is no model of kind {kind[:40]!r}")
+        shape = tensor_shape(self.shape)
+        if not self.history:
+            raise ValueError("it has no iterations")
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
+            raise ValueError(f"its bounds are {self.bounds}")
+        self._check_labels(len(shape))
+        if self.restore is not None and self.restore.get("kind") not in list(RESTORERS):
+            raise ValueError("it was made of data of an unknown kind")
+        if any(len(each) != 2 or not 0 <= each[0] < len(shape) or each[1] < 0 for each in self.slices):
+            raise ValueError("its empty slices are of no mode")
+        self._check_recipe(len(shape))
+
+    def _check_labels(self, ndim: int) -> None:
+        names, value = self.labels.get("names"), self.labels.get("value")
+        if not isinstance(names, list) or not all(isinstance(each, str) for each in [*names, value]):
+            raise ValueError("the names of its modes are no texts")
+        if len(names) != ndim:
+            raise ValueError(f"it names {len(names)} modes, but it has {ndim}")
+        if max(map(len, [*names, value])) > LONGEST_NAME:
+            raise ValueError(f"a name has more than {LONGEST_NAME:,} letters")
+
+    def _check_recipe(self, ndim: int) -> None:
+        """Check that the recipe is one for a tensor of this order."""
+        held_out = self.recipe.holdout
+        modes = [fill.mode for fill in self.recipe.fills]
+        modes += [] if self.recipe.smoothing is None else list(self.recipe.smoothing.weights)
+        modes += [each.mode for each in self.baselines if each.mode is not None]
+        if not all(0 <= mode < ndim for mode in modes):
+            raise ValueError(f"it speaks of a mode that a tensor of order {ndim} does not have")
+        if held_out is not None:
+            blocks = [held_out.shape] if held_out.block is None else [held_out.shape, held_out.block]
+            # The tensor may have grown since.
+            if any(len(each) != ndim or min(each) < 1 for each in blocks):
+                raise ValueError("its entries were held out of a tensor of another order")
+        if self.recipe.method.open_settings:
+            raise ValueError("a setting of its method is not known")
+        timed = [*self.history, *(self.path or ()), *(() if self.timing is None else self.timing.stages)]
+        if not all(0 <= each.seconds < math.inf for each in timed):
+            raise ValueError("a time is no number of seconds")
+        if not math.isfinite(self.recipe.mu) or self.recipe.seed < 0:
+            raise ValueError("a weight or the seed is no number that it can be")
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the header that a text of JSON describes, or raise a ValueError that says what is wrong with it."""
+        try:
+            said = json.loads(text)
+        except RecursionError:
+            raise ValueError("its header is nested too deeply") from None
+        if not isinstance(said, dict) or said.get("format") != FORMAT:
+            raise ValueError("its header is not that of a fit")
+        version = said.get("version")
+        if version != VERSION:
+            raise OtherVersion(version)
+        fields = {name: value for name, value in said.items() if name not in ("format", "version")}
+        fields |= {name: decoded(fields[name]) for name in TYPED if name in fields}
+        wrong = misfit(cls, fields)
+        if wrong is not None:
+            raise ValueError(wrong)
+        return cls(**fields)
+
+
+class OtherVersion(Exception):
+    """The file has another version of the format."""
+
+    def __init__(self, version: Any) -> None:
+        super().__init__()
+        self.version = version
+
+    def sentence(self, path: Any) -> str:
+        """Return what to do."""
+        if not isinstance(self.version, int) or isinstance(self.version, bool) or not 0 < self.version < 1000:
+            return f"{path} is not a file that Fit.save wrote, or it is damaged (its version is none)."
+        instead = "install a newer tensorfill" if self.version > VERSION else "fit the data again"
+        return (
+            f"{path} has version {self.version} of the format, but this tensorfill reads version {VERSION}; {instead}."
+        )

@@ -1,0 +1,334 @@
+"""Tables in text files, .csv and .tsv, read in parts.
+
+Every line must have as many fields as the first, which has the names of the columns. Only the tensor is kept in memory:
+a number for each label of a row, and its value.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._support.checks import listed
+from .._support.optional import need
+from .._support.types import Floats, Integers
+from ..adapters.registry import columns_of_values, looks_wide, take_in, take_in_columns
+from ..labels import Labelled
+from .source import Source
+from .triples import LABEL_BYTES
+
+NO_VALUE = ("", "NA", "N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None")
+"""Texts that mean a missing value in a column of values; as a label each is an ordinary text."""
+
+SAMPLE = 10_000
+"""The first so many rows show whether a table is wide."""
+
+BLOCK = 2**22
+"""Bytes that are read at a time; no line is longer."""
+
+ROW = "row"
+"""The name of a first column without one."""
+
+ENOUGH_NUMBERS = 4
+"""So many numbers in a first line that rise, or fall, are names of columns rather than a row of data."""
+
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_PADDED = re.compile(r"0\d+")
+
+
+def read_text_table(
+    source: Source, separator: str, missing: str | None, value: str | None, layout: str | None
+) -> Labelled:
+    """Return the tensor of a long or wide table."""
+    need("pandas", "files")
+    text = _Text.of(source, separator)
+    if layout == "wide" or (layout is None and value is None):
+        sample = text.sample()
+        if layout == "wide" or looks_wide(sample):
+            return _wide(text, sample, missing)
+    return _long(text, missing, value)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A table in a text file, of which the first line was read.
+
+    Parameters
+    ----------
+    source
+        The file.
+    separator
+        What is between two fields.
+    names
+        The names of the columns.
+    lines
+        The lines up to the first row.
+    """
+
+    source: Source
+    separator: str
+    names: tuple[str, ...]
+    lines: int
+
+    @classmethod
+    def of(cls, source: Source, separator: str) -> _Text:
+        """Return the table in a file."""
+        with source.read_as("a table"), source.opened() as stream:
+            rows = csv.reader(_texts(source, stream), delimiter=separator)
+            first = next((row for row in rows if row), [])
+            lines = rows.line_num
+        if not first:
+            raise ValueError(f"{source.path} must have a first line with the names of its columns, but it is empty.")
+        unnamed = [place for place, name in enumerate(first) if not name.strip()]
+        if unnamed and unnamed != [0]:
+            raise ValueError(
+                f"each column of {source.path} must have a name in the first line, but column {unnamed[-1] + 1} of "
+                f"{len(first)} has none; name it, or remove it."
+            )
+        if len(set(first)) < len(first):
+            twice = next(name for name in first if first.count(name) > 1)
+            raise ValueError(
+                f"the columns of {source.path} must have different names, but {twice!r} is there twice; rename one."
+            )
+        return cls(source, separator, tuple(first), lines)
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the rows in parts, every field as a text."""
+        arrow = need("pyarrow.csv", "files")
+        wrong: list[Any] = []
+
+        def refused(row: Any) -> str:
+            wrong.append(row)
+            return "error"
+
+        with self.source.opened() as stream:
+            try:
+                yield from arrow.open_csv(
+                    stream,
+                    arrow.ReadOptions(
+                        use_threads=False, block_size=BLOCK, skip_rows=self.lines, column_names=list(self.names)
+                    ),
+                    arrow.ParseOptions(delimiter=self.separator, newlines_in_values=True, invalid_row_handler=refused),
+                    arrow.ConvertOptions(
+                        column_types={name: need("pyarrow", "files").string() for name in self.names},
+                        strings_can_be_null=False,
+                        null_values=[],
+                    ),
+                )
+            except need("pyarrow", "files").ArrowInvalid as error:
+                # A table with nothing but its first line has no rows.
+                if "Empty CSV" in str(error):
+                    return
+                if not wrong:
+                    raise
+                fields, found = wrong[0].expected_columns, wrong[0].actual_columns
+                where = "a line" if wrong[0].number is None else f"line {wrong[0].number}"
+                raise ValueError(
+                    f"each line of {self.source.path} must have {fields} fields, as the first has, but {where} has "
+                    f"{found}: {_short(str(wrong[0].text))}; correct or remove it, or put fields with a separator in "
+                    "quotes."
+                ) from error
+
+    def sample(self) -> Any:
+        """Return the first rows as a table of pandas, with columns of numbers where there is nothing else."""
+        for batch in self._read():
+            rows = batch.slice(0, SAMPLE)
+            columns = {name: _typed(rows.column(place)) for place, name in enumerate(self.names)}
+            return need("pandas", "files").DataFrame(columns)
+        return need("pandas", "files").DataFrame(columns=list(self.names))
+
+    def _read(self) -> Iterator[Any]:
+        with self.source.read_as("a table"):
+            yield from self.batches()
+
+    def numbers(self, batch: Any, name: str, before: int) -> Floats:
+        """Return a column of numbers, in a part of the table after `before` rows."""
+        column = batch.column(self.names.index(name))
+        floats = _floats(column)
+        if floats is None:
+            first = next(place for place in range(len(column)) if _floats(column.slice(place, 1)) is None)
+            raise TypeError(
+                f"the column of values must hold numbers, but {name!r} of {self.source.path} has "
+                f"{_short(column[first].as_py())} in row {before + first + 1:,}; correct it, or give another column, "
+                f"one of {listed(self.names)[:500]}, as value."
+            )
+        return floats
+
+
+def _texts(source: Source, stream: IO[bytes]) -> Iterator[str]:
+    for number, line in enumerate(source.lines(stream, BLOCK)):
+        yield line.decode("utf-8-sig" if number == 0 else "utf-8")
+
+
+def _long(text: _Text, missing: str | None, value: str | None) -> Labelled:
+    """Return the tensor of a table with a row for each entry."""
+    named = [name for name in text.names if name.strip()]
+    column = named[-1] if value is None else str(value)
+    if column not in named:
+        raise ValueError(f"value must be a column of the table, one of {listed(named)[:500]}, but {value!r} was given.")
+    if value is None and _is_number(column):
+        raise ValueError(
+            f"the first line of {text.source.path} must have the names of its columns, but it is "
+            f"{_short(text.separator.join(text.names))}, which looks like data; add a line with names before it."
+        )
+    keys = {name: _Labels() for name in text.names if name != column}
+    values: list[Floats] = []
+    rows = 0
+    for batch in text._read():
+        text.source.spend(batch.num_rows * (8 + 4 * len(keys)))
+        values.append(text.numbers(batch, column, rows))
+        for name, labels in keys.items():
+            text.source.spend(LABEL_BYTES * labels.add(batch.column(text.names.index(name))))
+        rows += batch.num_rows
+    unnamed = text.names[0] if text.names[0] not in named else None
+    if unnamed is not None:
+        _check_it_numbers_rows(text.source, len(keys.pop(unnamed)), rows)
+    numbers = np.concatenate(values) if values else np.zeros(0)
+    return take_in_columns(named, column, {name: labels.found() for name, labels in keys.items()}, numbers, missing)
+
+
+def _check_it_numbers_rows(source: Source, distinct: int, rows: int) -> None:
+    """Refuse a first column without a name, unless it only numbers the rows, as pandas writes it."""
+    if distinct < rows:
+        raise ValueError(
+            f"each column of {source.path} must have a name in the first line, but the first has none, and its labels "
+            "repeat; name it."
+        )
+
+
+class _Labels:
+    """The labels of a column, by number in the order in which they first appear."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._rows: list[Integers] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def add(self, column: Any) -> int:
+        """Add the labels of further rows, and return how many of them are new."""
+        before = len(self._numbers)
+        encoded = column.dictionary_encode()
+        own = [self._numbers.setdefault(each, len(self._numbers)) for each in encoded.dictionary.to_pylist()]
+        self._rows.append(np.array(own, dtype=np.int32)[encoded.indices.to_numpy()])
+        return len(self._numbers) - before
+
+    def found(self) -> tuple[NDArray[Any], Integers]:
+        """Return the labels in their order, and for each row the place of its label."""
+        keys = typed_labels(list(self._numbers))
+        order = np.argsort(keys, kind="stable")
+        places = np.empty(len(order), dtype=np.int32)
+        places[order] = np.arange(len(order), dtype=np.int32)
+        rows = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int32)
+        return keys[order], places[rows]
+
+
+def typed_labels(texts: Sequence[str]) -> NDArray[Any]:
+    """Return labels as numbers, if each is written as its number is, and none is written in two ways.
+
+    Examples
+    --------
+    >>> typed_labels(["10", "2"]), typed_labels(["00501", "2"]), typed_labels(["0.5", "1"]), typed_labels(["1", "1.0"])
+    (array([10,  2]), array(['00501', '2'], dtype=object), array([0.5, 1. ]), array(['1', '1.0'], dtype=object))
+    """
+    if texts and all(map(_WHOLE.fullmatch, texts)):
+        return np.array(list(map(int, texts)))
+    if texts and all(map(_NUMBER.fullmatch, texts)):
+        numbers = np.array(list(map(float, texts)))
+        if np.isfinite(numbers).all() and len(np.unique(numbers)) == len(set(texts)):
+            return numbers
+    return np.array(texts, dtype=object)
+
+
+def _floats(column: Any) -> Floats | None:
+    """Return a column of texts as numbers, with NaN where there is no value; None if a text is no number."""
+    arrow, compute = need("pyarrow", "files"), need("pyarrow.compute", "files")
+    texts = compute.replace_substring_regex(compute.utf8_trim_whitespace(column), r"^\+", "")
+    gaps = compute.is_in(texts, value_set=arrow.array(NO_VALUE))
+    filled = compute.if_else(gaps, arrow.scalar(None, arrow.string()), texts)
+    for first in (arrow.float64(), arrow.bool_()):
+        try:
+            numbers = compute.cast(compute.cast(filled, first), arrow.float64())
+        except arrow.ArrowInvalid:
+            continue
+        floats: Floats = numbers.to_numpy(zero_copy_only=False)
+        return floats
+    return None
+
+
+def _typed(column: Any) -> Any:
+    """Return a column of texts as numbers, unless one of them is none, or has zeros before it that a number has not."""
+    texts = column.to_pylist()
+    floats = None if any(map(_PADDED.fullmatch, texts)) else _floats(column)
+    if floats is None:
+        return np.array(texts, dtype=object)
+    whole = texts and all(map(_WHOLE.fullmatch, texts))
+    return np.array(list(map(int, texts))) if whole else floats
+
+
+def _wide(text: _Text, sample: Any, missing: str | None) -> Labelled:
+    """Return the tensor of a table with a value in each cell, whose first rows are known."""
+    values = list(columns_of_values(sample))
+    if looks_like_data(values):
+        raise ValueError(
+            f"the first line of {text.source.path} must have the names of its columns, but it is "
+            f"{_short(text.separator.join(text.names))}, which looks like data; add a line with names before it."
+        )
+    columns: dict[str, list[Any]] = {name: [] for name in text.names}
+    rows = 0
+    for batch in text._read():
+        text.source.spend(8 * batch.num_rows * len(text.names))
+        for place, name in enumerate(text.names):
+            part = text.numbers(batch, name, rows) if name in values else batch.column(place).to_pylist()
+            columns[name].append(part)
+        rows += batch.num_rows
+    named = {
+        name if name.strip() else _free(ROW, text.names): (
+            np.concatenate(parts) if name in values else typed_labels([each for part in parts for each in part])
+        )
+        for name, parts in columns.items()
+        if parts
+    }
+    return take_in(need("pandas", "files").DataFrame(named), missing=missing, layout="wide")
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def looks_like_data(names: Sequence[Any]) -> bool:
+    """Return whether the names of the columns of values in a wide table are rather a row of these values.
+
+    Examples
+    --------
+    >>> looks_like_data(["a", "b"]), looks_like_data(["2021", "2022"]), looks_like_data(["1.5", "0.5"])
+    (False, False, True)
+    """
+    numbers = [float(name) for name in map(str, names) if _is_number(name)]
+    if len(numbers) < len(names) or not numbers:
+        return bool(numbers)
+    steps = np.diff(numbers)
+    in_order = bool(np.all(steps > 0) or np.all(steps < 0))
+    return not (in_order and (len(numbers) >= ENOUGH_NUMBERS or all(number.is_integer() for number in numbers)))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
