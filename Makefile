@@ -2,6 +2,7 @@
 # make test   style, types, doctests and tests
 # make quick  the tests without the slow ones
 # make test-browser  the report in a browser; installs Debian's chromium where it is missing
+# make fuzz   damaged and forged files of every format, for BUDGET=600 seconds
 # make bench  speed and memory, as ratios within one run
 # make experiments  every table and figure of the paper; takes hours, and goes on where it stopped
 # make docs   the documentation, with all its code run, in docs/_build/html
@@ -10,7 +11,7 @@ BIN := .venv/bin
 # A process of tests for each core; threads of BLAS would wait busily for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test quick test-browser bench experiments docs clean
+.PHONY: demo test quick test-browser fuzz bench experiments docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -29,6 +30,10 @@ test-browser: .venv/installed-dev,browser
 	(command -v chromium && command -v chromedriver) > /dev/null || \
 		(apt-get update && apt-get install -y chromium chromium-driver)
 	TENSORFILL_BROWSER=1 $(BIN)/pytest tests/browser
+
+BUDGET ?= 600
+fuzz: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/python -m tests.fuzz.run --budget $(BUDGET)
 
 bench: .venv/installed-dev,bench
 	$(BIN)/python benchmarks/run.py

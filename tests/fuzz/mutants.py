@@ -126,7 +126,8 @@ def _zipped(members: dict[str, bytes]) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members.items():
-            file.writestr(name, content)
+            # Without the time of day, the same mutant is the same file.
+            file.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return made.getvalue()
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
-import json
 import tempfile
 import warnings
 from pathlib import Path
@@ -143,17 +141,3 @@ def _fits(where):
     for name, (data, options) in given.items():
         tensorfill.complete(data, rng=0, **options).save(where / name, data=name == "nort.npz")
         yield FIT, name
-
-
-def members(archive: bytes) -> dict[str, bytes]:
-    """Return the content of each member of a zip archive."""
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(archive)) as file:
-        return {name: file.read(name) for name in file.namelist()}
-
-
-def header_of(archive: bytes) -> dict:
-    """Return the header of a saved fit."""
-    with np.load(io.BytesIO(archive)) as file:
-        return json.loads(str(file["header"]))

@@ -103,7 +103,7 @@ class TestRoundTrips:
         if name == "a.npz":
             same_labels(data, again)
 
-    @few
+    @settings(max_examples=5)
     @given(tensors())
     def test_netcdf(self, data):
         again = round_trip("a.nc", data, reading={"name": "value"})

@@ -78,7 +78,7 @@ def take_in_columns(
     library = LIBRARIES["pandas"]
     _roles(columns, value)
     own = tuple(library.keys(each) for each, _ in keys.values())
-    coords = np.stack([places for _, places in keys.values()], axis=1)
+    coords = np.asfortranarray(np.stack([places for _, places in keys.values()]).T)
     return _entries(library, columns, value, own, coords, values, missing, {"index": [], "series": False})
 
 
@@ -107,7 +107,10 @@ def _entries(
     if not seen.any():
         raise ValueError(f"at least one entry must be observed, but none of {len(values):,} rows has a value.")
     restore = ToTable(library, tuple(columns), value, own, form)
-    return Labelled(Observations(coords[seen], values[seen], shape), labels, restore)
+    # Without gaps, a large table is not copied.
+    if not seen.all():
+        coords, values = coords[seen], values[seen]
+    return Labelled(Observations(coords, values, shape), labels, restore)
 
 
 def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) -> Any:

@@ -55,7 +55,7 @@ def _read(given: argparse.Namespace) -> tuple[Labelled, int]:
     if format_of(given.file, given.format) != "tns":
         return read_given(given, given.file), 0
     data = read(given.file, missing=given.missing, format=given.format, duplicates="mean", **reading(given))
-    return data, frostt.repeats(given.file, given.base)
+    return data, frostt.repeats(given.file, given.base, given.max_bytes)
 
 
 def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:

@@ -28,6 +28,12 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "--layout", choices=("long", "wide"), help="of a table: a row for each entry, or a value in each cell"
     )
     group.add_argument("--mask", type=Path, metavar="FILE", help="picture or array: not zero where observed")
+    group.add_argument(
+        "--max-bytes",
+        type=float,
+        metavar="BYTES",
+        help="what the content may take, unpacked (default: half of the memory); raise it for files that you trust",
+    )
     group.add_argument("--base", type=int, choices=(0, 1), help="the first index of a .tns file (default: detected)")
 
 
@@ -35,7 +41,7 @@ def reading(given: argparse.Namespace) -> dict[str, Any]:
     """Return the options of `tensorfill.io.read` that were given, except `missing` and `format`."""
     return {
         each: getattr(given, each)
-        for each in ("name", "value", "layout", "mask", "base")
+        for each in ("name", "value", "layout", "mask", "base", "max_bytes")
         if getattr(given, each) is not None
     }
 

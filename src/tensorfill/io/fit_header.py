@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import math
 from dataclasses import dataclass
 from typing import Any, Self
@@ -101,6 +102,9 @@ class FitHeader:
             # The tensor may have grown since.
             if any(len(each) != ndim or min(each) < 1 for each in blocks):
                 raise ValueError("its entries were held out of a tensor of another order")
+        # A report writes them as the arguments of a call.
+        if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.recipe.asked):
+            raise ValueError("what was asked for are no names of arguments")
         if self.recipe.method.open_settings:
             raise ValueError("a setting of its method is not known")
         timed = [*self.history, *(self.path or ()), *(() if self.timing is None else self.timing.stages)]

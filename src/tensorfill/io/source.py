@@ -28,6 +28,9 @@ LONGEST_REASON = 200
 BLOCK = 2**20
 """Bytes that are unpacked at a time."""
 
+OF_COMPILED_CODE = (ValueError, ArithmeticError, MemoryError, OSError)
+"""What functions of libraries that are no Python code raise in the name of their caller."""
+
 Progress = Callable[[float], None]
 """Is told which share of a file was read."""
 
@@ -153,16 +156,17 @@ class Source:
         """
         try:
             yield
-        except (ValueError, TypeError, MemoryError, OSError) as error:
+        except ImportError:
+            raise
+        except Exception as error:
             if _is_a_refusal(error):
                 if str(self.path) in str(error):
                     raise
                 raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{self.path}: {error}") from error
-            raise self._unreadable(error, what) from error
-        except ImportError:
-            raise
-        except Exception as error:
-            if _raised_by_tensorfill(error):
+            # numpy's functions raise errors in the name of their caller, but of these kinds only.
+            if _raised_by_tensorfill(error) and not isinstance(
+                error, ValueError | ArithmeticError | MemoryError | OSError
+            ):
                 raise
             raise self._unreadable(error, what) from error
 

@@ -192,6 +192,7 @@ def _long(text: _Text, missing: str | None, value: str | None) -> Labelled:
     if unnamed is not None:
         _check_it_numbers_rows(text.source, len(keys.pop(unnamed)), rows)
     numbers = np.concatenate(values) if values else np.zeros(0)
+    values.clear()
     return take_in_columns(named, column, {name: labels.found() for name, labels in keys.items()}, numbers, missing)
 
 
@@ -229,7 +230,9 @@ class _Labels:
         places = np.empty(len(order), dtype=np.int32)
         places[order] = np.arange(len(order), dtype=np.int32)
         rows = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int32)
-        return keys[order], places[rows]
+        # A large table has many rows, and these are not needed twice.
+        self._rows.clear()
+        return keys[order], places.take(rows, out=rows, mode="clip")
 
 
 def typed_labels(texts: Sequence[str]) -> NDArray[Any]:
