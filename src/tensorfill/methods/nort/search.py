@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...models import CPModel, FoldedLowRank, Model, Tucker
+from ...models import CPModel, Model, Tucker
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
 from ..search import PathPoint, Trial, Trials
@@ -327,9 +327,10 @@ class NortSearch:
         )
         ranks = [max(start.ranks[mode] for start in starts) for mode in self.modes]
         cut, weights = max(noise, best.cut * SMALLEST_CUT) / math.sqrt(RATIO), (1 / len(self.modes),) * len(self.modes)
+        pairs = zip(trials.problems, starts, strict=True)
         self._try(
             replace(best, cut=cut, weights=weights),
-            [FoldedLowRank.from_tucker(start, self.modes, weights) for start in starts],
+            [self._base.folded(problem, start, self.modes, weights) for problem, start in pairs],
             room_for(self._limits, ranks),
         )
 
