@@ -32,6 +32,7 @@ from .first_answer import Effects, effects_alone, simplest
 from .judging import corrupt_entries
 from .outliers import are_outliers
 from .polish import polished_if_better
+from .present_slices import PresentSlices
 from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
 from .splits import Split, make_splits, whole_split
@@ -62,7 +63,9 @@ class Pipeline:
     """
 
     def __init__(self, task: Task, run: Run) -> None:
-        self._task, self._run = task, run
+        self._present = PresentSlices.of(task)
+        self._task = self._present.reduced(task)
+        self._run = replace(run, callback=self._present.callback(run.callback))
         self.splits: Sequence[Split] = ()
         self._trials: list[Trials] = []
         self._champion: Answer | None = None
@@ -412,14 +415,17 @@ class Pipeline:
         """Return an outcome whose slices without any observed entry are filled from the others."""
         # A generator of its own, so that nothing else depends on whether slices are empty.
         rng = np.random.default_rng(0)
-        model, entries = outcome.result.model, problem.observations
+        model, entries = self._present.model(outcome.result.model), self._present.entries(problem.observations)
         filled = fill_empty_slices(model, entries, problem.loss, rng, without=self._task.graphs)
         bars = outcome.error_bars
         return replace(
             outcome,
             result=replace(outcome.result, model=filled.model),
             fills=filled.fills,
-            error_bars=None if bars is None else replace(bars, slices=filled.errors),
+            core=None if outcome.core is None else self._present.model(outcome.core),
+            error_bars=None
+            if bars is None
+            else replace(bars, slices=filled.errors, held_out=self._present.held_out(bars.held_out)),
         )
 
     def _best_so_far(self, stop: BaseException) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +14,7 @@ from .._support.types import Floats, Integers, Matrix
 from ..algebra.columns import coordinates_of
 from ..algebra.component import Component
 from ..algebra.unfolding import column_index, columns, unfold
-from .base import Model
+from .base import DENSE_LIMIT, Model
 from .folded import CHUNK, FoldedLowRank
 
 if TYPE_CHECKING:
@@ -195,14 +196,23 @@ class FoldedColumns(Model):
 
     def _margin(self, mode: int) -> Floats:
         axes = tuple(axis for axis in range(self.ndim) if axis != mode)
-        margin: Floats = self.to_dense().sum(axis=axes, dtype=np.float64)
+        margin: Floats = self._every_entry("the margins").sum(axis=axes, dtype=np.float64)
         return margin
 
+    def _every_entry(self, what: str) -> Floats:
+        """Return all entries: which components speak differs from one to the next, so no sum is made without them."""
+        if math.prod(self.shape) * self.dtype.itemsize > DENSE_LIMIT:
+            raise ValueError(
+                f"{what} of {self!r} would take every entry, more than {DENSE_LIMIT:,} bytes; "
+                "predict the entries that you need, and sum these."
+            )
+        return self._dense()
+
     def inner(self, other: Model) -> float:
-        """Return the inner product with a model of the same kind, of dense tensors up to the limit of `to_dense`."""
+        """Return the inner product with a model of the same kind, of dense tensors up to `DENSE_LIMIT`."""
         if not isinstance(other, FoldedColumns) or other.shape != self.shape:
             raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
-        return float(np.vdot(self.to_dense(), other.to_dense()))
+        return float(np.vdot(self._every_entry("the norm"), other._every_entry("the norm")))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the model, as a file stores them."""

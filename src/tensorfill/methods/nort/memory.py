@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..._support.memory import physical_bytes
-from ...algebra.unfolding import columns
+from ...algebra.unfolding import column_index, columns
 from ...observations import Observations
 
 ALWAYS_DENSE_SIZE = 2**16
@@ -55,7 +57,6 @@ def sparse_columns(observations: Observations, modes: Sequence[int], *, fewest: 
 
     Examples
     --------
-    >>> import numpy as np
     >>> sparse_columns(Observations(np.eye(3, dtype=int), np.ones(3), (10**6, 10**6, 1000)), (0, 1))
     (0, 1)
     """
@@ -64,6 +65,23 @@ def sparse_columns(observations: Observations, modes: Sequence[int], *, fewest: 
         return ()
     sizes = {mode: columns(observations.shape, mode) for mode in modes}
     return tuple(mode for mode, size in sizes.items() if size >= fewest and len(observations) < FEWEST_IN_COLUMN * size)
+
+
+FEWEST_TOGETHER = 0.02
+"""If no more than this share of the entries shares its column with another, low rank relates no two rows."""
+
+
+def are_alone(observations: Observations, modes: Sequence[int]) -> bool:
+    """Return whether hardly any entry shares its column with another, along all of these modes.
+
+    >>> are_alone(Observations(np.eye(3, dtype=int), np.ones(3), (9, 9, 9)), (0, 1))
+    True
+    """
+    for mode in modes:
+        counts = np.unique(column_index(observations.coords, observations.shape, mode), return_counts=True)[1]
+        if np.count_nonzero(counts == 1) < (1 - FEWEST_TOGETHER) * len(observations):
+            return False
+    return True
 
 
 def check_factors_fit(observations: Observations, modes: Sequence[int]) -> None:
