@@ -212,7 +212,8 @@ class Pipeline:
         """Find the best settings for the data as it is or, if that is better, for the centred data."""
         task = self._task
         possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
-        needed = possible and is_score(self._problem.loss) and are_needed(self.splits)
+        silent = any(method.is_silent_somewhere(split.problem) for split in self.splits)
+        needed = possible and (silent or (is_score(self._problem.loss) and are_needed(self.splits)))
         # Where the data without centring was worse for the first of several methods, the others do not try it.
         if task.centre is True or needed or (possible and self._centring_is_settled):
             self._searched(method, clock, centred=True)

@@ -170,6 +170,72 @@ class TestWarmStarts:
         np.testing.assert_allclose(folded.predict(coords), model.predict(coords))
 
 
+@pytest.fixture(scope="module")
+def data():
+    # Four of ten columns have an entry, and these have two and a half each.
+    rng = np.random.default_rng(0)
+    shape = (30, 40, 30)
+    fibres = rng.choice(1200, 300, replace=False)
+    coords = np.unique(
+        np.stack([rng.integers(30, size=900), *np.unravel_index(rng.choice(fibres, 900), shape[1:])], axis=1),
+        axis=0,
+    )
+    factors = [1 + 0.5 * rng.standard_normal(size) for size in shape]
+    values = np.prod([factor[index] for factor, index in zip(factors, coords.T, strict=True)], axis=0)
+    return Observations(coords, values + 0.01 * rng.standard_normal(len(coords)), shape)
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    # A column for each of four entries would be too many for the usual rule.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "FEWEST_IN_COLUMN", 10.0)
+        return tensorfill.complete(data, method="nort", storage="columns", modes=[0], smooth=None, rng=0)
+
+
+class TestFits:
+    def test_a_fit_is_better_than_the_effects(self, fit, data):
+        assert isinstance(fit.model.model, FoldedColumns)
+        assert fit.error_bars.rmse < min(base.error for base in fit.baselines)
+        assert "FoldedColumns" in repr(fit.model)
+
+    def test_where_no_component_speaks_it_is_the_mean_and_the_effects(self, fit, data):
+        known = {tuple(column) for column in data.coords[:, 1:].tolist()}
+        silent = [(i, j, k) for i in range(3) for j in range(40) for k in range(30) if (j, k) not in known][:50]
+        np.testing.assert_allclose(fit.predict(silent), fit.model.offset.predict(np.array(silent)))
+
+    def test_its_directions_are_there_as_factors(self, fit):
+        assert np.asarray(fit.factors()["mode_0"].values).shape == (30, fit.ranks[0])
+
+    def test_files_intervals_and_reports(self, fit, data, tmp_path):
+        fit.save(tmp_path / "fit.npz")
+        again = tensorfill.load(tmp_path / "fit.npz")
+        np.testing.assert_array_equal(again.predict(data.coords), fit.predict(data.coords))
+        _, low, high = again.predict(data.coords[:5], interval=0.8)
+        assert (low < high).all()
+        fit.report(tmp_path / "fit.html")
+        assert "</html>" in (tmp_path / "fit.html").read_text()
+
+    def test_updates(self, fit, data):
+        more = fit.update(Observations([[0, 0, 0], [1, 39, 29]], [1.0, 2.0], data.shape), rng=0)
+        assert np.isfinite(more.predict(data.coords)).all()
+
+    def test_an_earlier_fit_to_start_from(self, fit, data):
+        again = tensorfill.complete(data, method=fit.method, start=fit, centre=False, rng=0)
+        assert np.isfinite(again.predict(data.coords)).all()
+
+
+def test_a_search_does_not_try_to_relate_entries_that_share_no_column():
+    shape = (10**6, 10**6, 1_000)
+    rng = np.random.default_rng(0)
+    coords = np.unique(np.stack([rng.integers(size, size=3_000) for size in shape], axis=1), axis=0)
+    observations = Observations(coords, 3 + rng.standard_normal(len(coords)), shape)
+    with pytest.warns(tensorfill.choosing.doubts.DoubtfulFitWarning):
+        fit = tensorfill.complete(observations, method="nort", rng=0)
+    assert len(fit.path) <= 2
+    assert not any(fit.ranks)
+
+
 class TestWhatDoesNotGoWithIt:
     def test_a_polish(self):
         with pytest.raises(ValueError, match="polish=True needs components at all columns"):

@@ -138,6 +138,10 @@ class Nort(Method):
                 f"{problem.loss!r}{'' if problem.roughness is None else ' with graphs'}; leave polish='auto'."
             )
 
+    def is_silent_somewhere(self, problem: Problem) -> bool:
+        """Return whether components are kept at some columns only, and say nothing at the others."""
+        return bool(self.sparse_columns(problem, self.regulariser(problem).modes))
+
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` consists of folded low-rank matrices of the shape of the data."""
         return isinstance(model, FoldedLowRank | FoldedColumns) and model.shape == problem.observations.shape

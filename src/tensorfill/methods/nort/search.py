@@ -136,7 +136,11 @@ class NortSearch:
         return replace(method, descend=True)
 
     def _begin(self, trials: Trials) -> None:
-        regulariser = self._base.regulariser(trials.problems[0])
+        problem = trials.problems[0]
+        regulariser = self._base.regulariser(problem)
+        if trials.stiffnesses and self._base.sparse_columns(problem, regulariser.modes):
+            # Graphs need all columns. Every trial has them, and if they do not fit, the first one says so.
+            self._base, self._settings = (replace(each, storage="sparse") for each in (self._base, self._settings))
         self._trials, self.modes, self._limits = trials, regulariser.modes, regulariser.max_ranks
 
     # One trial
