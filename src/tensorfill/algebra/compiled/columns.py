@@ -8,7 +8,7 @@ of the first side and that of the second is a matrix of low rank,
 
 with a row for each column of the first side and a column for each of the second; u and `other_u` have the singular
 values in them. A loop makes the small matrix between the two factors, the panel, for one group after the other. So no
-array grows with the number of groups.
+array grows with the number of groups. Some columns at a time are gathered, so that fast loops multiply them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from .kernels import ROWS_AT_A_TIME, add_product
 
 Side = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """``(starts, places, across)``."""
@@ -58,27 +60,38 @@ def add_difference(
     starts, places, across = side
     other_starts, other_places, other_across = other_side
     width, rank, other_rank = block.shape[1], v.shape[1], other_u.shape[1]
-    panel = np.empty((rank + other_rank, width), dtype=block.dtype)
+    both = rank + other_rank
+    panel = np.empty((both, width), dtype=block.dtype)
+    factors, rows = np.empty((ROWS_AT_A_TIME, both), block.dtype), np.empty((ROWS_AT_A_TIME, width), block.dtype)
+    one, zero = min(1, width), min(0, width)  # literals would make numba compile `add_product` again
     for g in range(len(starts) - 1):
         panel[:] = 0
-        for t in range(starts[g], starts[g + 1]):
-            column, along = places[t], across[t]
-            row = column if by_column else along
-            for r in range(rank):
+        for start in range(starts[g], starts[g + 1], ROWS_AT_A_TIME):
+            count = min(ROWS_AT_A_TIME, starts[g + 1] - start)
+            for t in range(count):
+                column, along = places[start + t], across[start + t]
+                row = column if by_column else along
+                for r in range(rank):
+                    factors[t, r] = v[column, r]
+                for r in range(other_rank):
+                    factors[t, rank + r] = -other_u[along, r]
                 for k in range(width):
-                    panel[r, k] += v[column, r] * block[row, k]
-            for r in range(other_rank):
+                    rows[t, k] = block[row, k]
+            add_product(factors.reshape(-1), zero, one, both, rows, zero, one, panel, zero, one, both, count)
+        for start in range(other_starts[g], other_starts[g + 1], ROWS_AT_A_TIME):
+            count = min(ROWS_AT_A_TIME, other_starts[g + 1] - start)
+            for t in range(count):
+                column, along = other_places[start + t], other_across[start + t]
+                for r in range(rank):
+                    factors[t, r] = factor * u[along, r]
+                for r in range(other_rank):
+                    factors[t, rank + r] = factor * other_v[column, r]
+            rows[:count] = 0
+            add_product(factors.reshape(-1), zero, both, one, panel, zero, one, rows, zero, one, count, both)
+            for t in range(count):
+                row = other_across[start + t] if by_column else other_places[start + t]
                 for k in range(width):
-                    panel[rank + r, k] -= other_u[along, r] * block[row, k]
-        for t in range(other_starts[g], other_starts[g + 1]):
-            column, along = other_places[t], other_across[t]
-            row = along if by_column else column
-            for r in range(rank):
-                for k in range(width):
-                    out[row, k] += factor * u[along, r] * panel[r, k]
-            for r in range(other_rank):
-                for k in range(width):
-                    out[row, k] += factor * other_v[column, r] * panel[rank + r, k]
+                    out[row, k] += rows[t, k]
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
