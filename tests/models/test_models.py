@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
-from tensorfill.models import MODELS, Centred, CPModel, Dense, FoldedLowRank, TensorRing, TensorTrain, Tucker
+from tensorfill.models import (
+    MODELS,
+    Centred,
+    CPModel,
+    Dense,
+    FoldedColumns,
+    FoldedLowRank,
+    TensorRing,
+    TensorTrain,
+    Tucker,
+)
 from tensorfill.models.additive import Additive
 from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
@@ -43,6 +53,12 @@ def folded_zero(shape, rng):
 
 def folded_float32(shape, rng):
     return folded(shape, rng, dtype=np.float32)
+
+
+def folded_columns(shape, rng):
+    """Return NORT's form for very sparse data, with components that are known at all columns."""
+    model, dense = folded(shape, rng)
+    return FoldedColumns.from_folded(model), dense
 
 
 def tucker(shape, rng, ranks=None, dtype=np.float64):
@@ -154,6 +170,7 @@ FACTORIES = [
     folded_with_a_zero,
     folded_zero,
     folded_float32,
+    folded_columns,
     tucker,
     tucker_float32,
     cp,

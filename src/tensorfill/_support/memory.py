@@ -9,13 +9,40 @@ from pathlib import Path
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")
+"""Where Linux says how much memory a container may use."""
+
 
 def physical_bytes() -> float:
-    """Return the size of the machine's memory, or infinity if the system does not say."""
+    """Return how much memory there is: that of the machine, or the limit of the container or process if it is lower.
+
+    It is infinite if the system does not say.
+    """
+    return min(_of_machine(), _of_container(), _of_process())
+
+
+def _of_machine() -> float:
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return math.inf
+
+
+def _of_container() -> float:
+    try:
+        # The file says "max" if there is no limit.
+        return float(int(_CONTAINER.read_text()))
+    except (OSError, ValueError):
+        return math.inf
+
+
+def _of_process() -> float:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else float(limit)
 
 
 class PeakMemory:

@@ -76,6 +76,9 @@ class Storage(Protocol):
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         """Return the results of tasks, one for each mode, computed by threads if the tensor is large enough."""
 
+    def zero(self, mode: int, dtype: np.dtype[np.floating]) -> Component:
+        """Return the component of rank zero along a mode."""
+
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
 
@@ -108,6 +111,10 @@ class SparseStorage:
         """Return the results of tasks, one for each mode."""
         return in_rounds(tasks, worth_it=self.pattern.is_shared)
 
+    def zero(self, mode: int, dtype: np.dtype[np.floating]) -> Component:
+        """Return the component of rank zero along a mode."""
+        return Component.zero(self._shape, mode, dtype)
+
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
         terms = list(zip(weights, components, strict=True))
@@ -121,7 +128,7 @@ class SparseStorage:
         """
         pairs = list(zip(now.components, before.components, strict=True))
         room = self.pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
-        seen = _beyond(now.seen, before.seen, gamma)
+        seen = beyond(now.seen, before.seen, gamma)
         components = self.each(
             [partial(extrapolated, x, y, gamma, out) for (x, y), out in zip(pairs, room, strict=True)]
         )
@@ -157,6 +164,10 @@ class DenseStorage:
         """Return the results of tasks, one for each mode."""
         return side_by_side(tasks, worth_it=math.prod(self._shape) >= WORTH_SHARING)
 
+    def zero(self, mode: int, dtype: np.dtype[np.floating]) -> Component:
+        """Return the component of rank zero along a mode."""
+        return Component.zero(self._shape, mode, dtype)
+
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
         """Return the tensor with these components."""
         full = np.zeros(self._shape, dtype=components[0].u.dtype)
@@ -166,8 +177,8 @@ class DenseStorage:
 
     def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
         """Return X_t + gamma (X_t - X_{t-1}) without components, which no method needs."""
-        full = _beyond(_full(now), _full(before), gamma)
-        return Point((), (), _beyond(now.seen, before.seen, gamma), full)
+        full = beyond(_full(now), _full(before), gamma)
+        return Point((), (), beyond(now.seen, before.seen, gamma), full)
 
     def square(self, point: Point) -> float:
         """Return the squared norm of a point."""
@@ -189,7 +200,7 @@ class DenseStorage:
         return lambda mode: DenseUnfolding(total, mode)
 
 
-def _beyond(now: Floats, before: Floats, gamma: float) -> Floats:
+def beyond(now: Floats, before: Floats, gamma: float) -> Floats:
     """Return ``now + gamma * (now - before)``."""
     out = np.empty_like(now)
     given = now.reshape(-1), before.reshape(-1), out.reshape(-1)

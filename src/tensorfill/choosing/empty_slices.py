@@ -24,7 +24,7 @@ import scipy.sparse
 
 from .._support.types import Booleans, Floats, Integers
 from ..losses import Loss, expected, restore
-from ..models import FoldedLowRank, Model
+from ..models import FoldedColumns, FoldedLowRank, Model
 from ..observations import Observations
 from .error_bars import SliceErrors
 
@@ -34,6 +34,9 @@ NUGGETS = (0.0, 0.3, 3.0)
 
 NEIGHBOURS = 16
 """A slice is predicted from at most this many neighbours."""
+
+AT_A_TIME = 2**14
+"""The number of slices whose weights are computed together."""
 
 PAIRS = 200
 """How often a slice with entries is held out in place of an empty one."""
@@ -178,13 +181,15 @@ def _extended(model: Model, mode: int, present: Booleans, fills: Sequence[SliceF
         else:
             near = _nearest(kept, empty)
             pairs = np.repeat(np.arange(len(empty)), near.shape[1]), near.ravel()
-            weights = fill.neighbours.weights(empty, kept[near]).ravel()
+            # Each slice has a small system of its own, so many of them are solved a part at a time.
+            parts = np.array_split(np.arange(len(empty)), math.ceil(len(empty) / AT_A_TIME))
+            weights = np.concatenate([fill.neighbours.weights(empty[part], kept[near[part]]) for part in parts]).ravel()
             blocks.append(scipy.sparse.csr_array((weights, pairs), shape=(len(empty), count)))
             row_of[empty] = last + np.arange(len(empty))
     matrix = scipy.sparse.vstack(blocks, format="csr")
     combined = model.restrict([*whole[:mode], kept, *whole[mode + 1 :]]).multiplied(mode, matrix)
     filled = combined.restrict([*whole[:mode], row_of, *whole[mode + 1 :]])
-    return filled.orthonormal() if isinstance(filled, FoldedLowRank) else filled
+    return filled.orthonormal() if isinstance(filled, FoldedLowRank | FoldedColumns) else filled
 
 
 def _nearest(kept: Integers, places: Integers) -> Integers:

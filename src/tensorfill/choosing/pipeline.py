@@ -32,6 +32,7 @@ from .first_answer import Effects, effects_alone, simplest
 from .judging import corrupt_entries
 from .outliers import are_outliers
 from .polish import polished_if_better
+from .present_slices import PresentSlices
 from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
 from .splits import Split, make_splits, whole_split
@@ -62,7 +63,9 @@ class Pipeline:
     """
 
     def __init__(self, task: Task, run: Run) -> None:
-        self._task, self._run = task, run
+        self._present = PresentSlices.of(task)
+        self._task = self._present.reduced(task)
+        self._run = replace(run, callback=self._present.callback(run.callback))
         self.splits: Sequence[Split] = ()
         self._trials: list[Trials] = []
         self._champion: Answer | None = None
@@ -209,7 +212,8 @@ class Pipeline:
         """Find the best settings for the data as it is or, if that is better, for the centred data."""
         task = self._task
         possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
-        needed = possible and is_score(self._problem.loss) and are_needed(self.splits)
+        silent = any(method.is_silent_somewhere(split.problem) for split in self.splits)
+        needed = possible and (silent or (is_score(self._problem.loss) and are_needed(self.splits)))
         # Where the data without centring was worse for the first of several methods, the others do not try it.
         if task.centre is True or needed or (possible and self._centring_is_settled):
             self._searched(method, clock, centred=True)
@@ -412,14 +416,17 @@ class Pipeline:
         """Return an outcome whose slices without any observed entry are filled from the others."""
         # A generator of its own, so that nothing else depends on whether slices are empty.
         rng = np.random.default_rng(0)
-        model, entries = outcome.result.model, problem.observations
+        model, entries = self._present.model(outcome.result.model), self._present.entries(problem.observations)
         filled = fill_empty_slices(model, entries, problem.loss, rng, without=self._task.graphs)
         bars = outcome.error_bars
         return replace(
             outcome,
             result=replace(outcome.result, model=filled.model),
             fills=filled.fills,
-            error_bars=None if bars is None else replace(bars, slices=filled.errors),
+            core=None if outcome.core is None else self._present.model(outcome.core),
+            error_bars=None
+            if bars is None
+            else replace(bars, slices=filled.errors, held_out=self._present.held_out(bars.held_out)),
         )
 
     def _best_so_far(self, stop: BaseException) -> Outcome:

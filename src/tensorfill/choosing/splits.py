@@ -13,7 +13,7 @@ from .._support.types import Floats
 from ..graphs.reduction import Graph, ReducedTensor, make_roughness, reduce
 from ..losses import Loss
 from ..methods.problem import Problem
-from ..models import Centred, FoldedLowRank, Model
+from ..models import Centred, FoldedColumns, FoldedLowRank, Model
 from ..models.additive import Additive
 from ..observations import Observations
 from .holdout import Holdout, make_holdout
@@ -108,7 +108,7 @@ class Split:
         if self.reduced is None or not self.reduced.extensions:
             return model
         part = self.reduced.restrict(model)
-        return part.orthonormal() if isinstance(part, FoldedLowRank) else part
+        return part.orthonormal() if isinstance(part, FoldedLowRank | FoldedColumns) else part
 
     def at(self, mu: float) -> Problem:
         """Return the problem with the roughness of its graphs."""

@@ -20,7 +20,7 @@ from ..labels import UNKNOWN, Labelled, Labels
 from ..losses import is_score
 from ..methods.base import Result, Status
 from ..methods.problem import Problem
-from ..models import Centred, FoldedLowRank, Model
+from ..models import Centred, FoldedColumns, FoldedLowRank, Model
 from ..observations import Observations
 from .centring import centred_beside, centred_split, is_of_differences
 from .empty_slices import fill_empty_slices
@@ -94,7 +94,7 @@ class Grown:
             whole = [np.arange(each) for each in model.shape]
             whole[mode] = np.where(rows == UNKNOWN, count, rows)
             model = model.multiplied(mode, matrix).restrict(whole)
-        return model.orthonormal() if isinstance(model, FoldedLowRank) else model
+        return model.orthonormal() if isinstance(model, FoldedLowRank | FoldedColumns) else model
 
 
 def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
@@ -237,7 +237,7 @@ def _folded_in(model: Model, data: Grown, entries: Observations) -> Model:
         for index in fresh:
             weights[[index], sources] = _weights_of_slices(model, mode, int(index), sources, entries)
         model = model.multiplied(mode, scipy.sparse.csr_array(weights))
-    return model.orthonormal() if isinstance(model, FoldedLowRank) else model
+    return model.orthonormal() if isinstance(model, FoldedLowRank | FoldedColumns) else model
 
 
 def _weights_of_slices(model: Model, mode: int, index: int, sources: Integers, entries: Observations) -> Floats:

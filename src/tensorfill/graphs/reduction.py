@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
+from .._support.memory import physical_bytes
 from .._support.types import Floats, Integers
 from ..algebra.roughness import Roughness, explicit, resolvent
 from ..models import Model
@@ -122,6 +123,13 @@ def harmonic_extension(graph: Graph, kept: Integers) -> tuple[Floats, Graph]:
     [1.0, 1.5, 2.0]
     """
     size = graph.shape[0]
+    needed = 8 * size * len(kept)
+    if needed > physical_bytes():
+        raise MemoryError(
+            f"A graph fills {size - len(kept):,} slices without any observed entry from {len(kept):,} others by a "
+            f"matrix of {needed:,} bytes, more than the {physical_bytes():,.0f} of memory; leave such slices out of "
+            "the data, or leave laplacian out."
+        )
     others = np.setdiff1d(np.arange(size), kept)
     inner = graph[others][:, others]
     nugget = NUGGET * max(float(inner.diagonal().mean()), np.finfo(float).tiny)

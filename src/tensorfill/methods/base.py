@@ -309,6 +309,10 @@ class Method(ABC):
                 f"more than half of this machine's {bytes_in_words(physical_bytes())}."
             )
 
+    def is_silent_somewhere(self, problem: Problem) -> bool:
+        """Return whether an answer is 0 at entries that it says nothing about, so that the data must be centred."""
+        return False
+
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a starting point that `prepare` takes for this problem."""
         return False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 
 from .._support.types import Floats, Integers
+from ..algebra.columns import ColumnStorage
 from ..algebra.pattern import SparsePattern
 from ..algebra.pieces import in_pieces
 from ..algebra.roughness import Roughness
@@ -37,7 +39,7 @@ class Problem:
     loss: Loss
     roughness: Roughness | None = None
     offset: Floats | None = None
-    _storages: dict[tuple[int, ...] | None, Storage] = field(default_factory=dict, init=False, repr=False)
+    _storages: dict[Hashable, Storage] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def curvature(self) -> float:
@@ -112,6 +114,12 @@ class Problem:
         if modes not in self._storages:
             self._storages[modes] = SparseStorage(self.observations, modes)
         return cast(SparseStorage, self._storages[modes])
+
+    def column_storage(self, modes: tuple[int, ...], sparse: tuple[int, ...]) -> ColumnStorage:
+        """Return the storage of components at observed columns for the modes `sparse`, and at all for the others."""
+        if (modes, sparse) not in self._storages:
+            self._storages[modes, sparse] = ColumnStorage(self.observations, modes, sparse)
+        return cast(ColumnStorage, self._storages[modes, sparse])
 
     def pattern(self, modes: tuple[int, ...]) -> SparsePattern:
         """Return the places of the observed entries in the unfoldings along these modes, made once for all methods."""

@@ -2,10 +2,22 @@
 
 from .base import MODELS, Model
 from .centred import Centred
+from .columns import FoldedColumns
 from .cp import CPModel
 from .dense import Dense
 from .folded import FoldedLowRank
 from .ring import TensorRing, TensorTrain
 from .tucker import Tucker
 
-__all__ = ["MODELS", "CPModel", "Centred", "Dense", "FoldedLowRank", "Model", "TensorRing", "TensorTrain", "Tucker"]
+__all__ = [
+    "MODELS",
+    "CPModel",
+    "Centred",
+    "Dense",
+    "FoldedColumns",
+    "FoldedLowRank",
+    "Model",
+    "TensorRing",
+    "TensorTrain",
+    "Tucker",
+]

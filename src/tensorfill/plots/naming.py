@@ -96,8 +96,8 @@ def ranked_modes(fit: Fit) -> tuple[int, ...]:
 
 
 def _component_modes(model: Model) -> tuple[int, ...]:
-    from ..models import Centred, FoldedLowRank
+    from ..models import Centred, FoldedColumns, FoldedLowRank
 
     if isinstance(model, Centred):
         return _component_modes(model.model)
-    return tuple(part.mode for part in model.components) if isinstance(model, FoldedLowRank) else ()
+    return tuple(part.mode for part in model.components) if isinstance(model, FoldedLowRank | FoldedColumns) else ()

@@ -31,6 +31,7 @@ PENALTIES_IN_WORDS: dict[type[Any], str] = {
 }
 MODELS_IN_WORDS = {
     "folded": "a sum of folded low-rank matrices",
+    "folded_columns": "a mean of folded low-rank matrices, known where something was observed",
     "tucker": "a Tucker model",
     "cp": "a CP model",
     "centred": "a mean, the effect of each index, and a low-rank model",

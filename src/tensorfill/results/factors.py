@@ -15,7 +15,7 @@ from .._support.optional import need
 from .._support.types import Floats
 from .._support.words import label_in_words, written
 from ..labels import Labels
-from ..models import Centred, FoldedLowRank, Model, Tucker
+from ..models import Centred, FoldedColumns, FoldedLowRank, Model, Tucker
 from ..models.cp import CPModel
 
 SHOWN = 3
@@ -142,7 +142,7 @@ def factors_of(model: Model, labels: Labels) -> Factors:
         columns = _of_cp(model)
     elif isinstance(model, Tucker):
         columns, core = _of_tucker(model)
-    elif isinstance(model, FoldedLowRank):
+    elif isinstance(model, FoldedLowRank | FoldedColumns):
         columns = {part.mode: (_upright(np.asarray(part.u))[0], np.asarray(part.s)) for part in model.components}
     else:
         raise ValueError(

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..._support.clock import Clock
-from ...algebra.component import Component
 from ...algebra.svd import subspace_svd
 from ...models import Model
 from ...penalties import cut, weight_for_cut
@@ -154,7 +153,7 @@ def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> f
     regulariser = settings.regulariser(problem)
     storage = settings.storage_for(problem, regulariser.modes)
     shape, dtype = problem.observations.shape, problem.observations.dtype
-    zero = storage.point([Component.zero(shape, mode, dtype) for mode in regulariser.modes], regulariser.weights)
+    zero = storage.point([storage.zero(mode, dtype) for mode in regulariser.modes], regulariser.weights)
     unfolding = storage.unfoldings(zero, problem.gradient(zero.seen) / -regulariser.tau)
     largest = 0.0
     for mode in regulariser.modes:

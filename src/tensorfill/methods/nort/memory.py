@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..._support.memory import physical_bytes
-from ...algebra.unfolding import columns
+from ...algebra.unfolding import column_index, columns
 from ...observations import Observations
 
 ALWAYS_DENSE_SIZE = 2**16
@@ -33,6 +35,55 @@ def dense_is_faster(observations: Observations) -> bool:
     return size <= DENSE_SIZE and observations.density > DENSE_DENSITY
 
 
+FEWEST_IN_COLUMN = 0.25
+"""With fewer observed entries than this for each column of an unfolding, hardly any two entries share a column."""
+
+MANY_COLUMNS = 2**19
+"""A component of a shorter unfolding is kept at all columns, whatever their number of entries: it takes little
+memory."""
+
+
+def sparse_columns(observations: Observations, modes: Sequence[int], *, fewest: int = MANY_COLUMNS) -> tuple[int, ...]:
+    """Return the modes whose components are kept at the observed columns only.
+
+    Parameters
+    ----------
+    observations
+        The entries.
+    modes
+        The regularised modes.
+    fewest
+        How many columns such a mode has at least.
+
+    Examples
+    --------
+    >>> sparse_columns(Observations(np.eye(3, dtype=int), np.ones(3), (10**6, 10**6, 1000)), (0, 1))
+    (0, 1)
+    """
+    if len(observations.shape) == 2:
+        # A column of a matrix without any entry is a slice without any, which is filled from the others.
+        return ()
+    sizes = {mode: columns(observations.shape, mode) for mode in modes}
+    return tuple(mode for mode, size in sizes.items() if size >= fewest and len(observations) < FEWEST_IN_COLUMN * size)
+
+
+FEWEST_TOGETHER = 0.02
+"""If no more than this share of the entries shares its column with another, low rank relates no two rows."""
+
+
+def are_alone(observations: Observations, modes: Sequence[int]) -> bool:
+    """Return whether hardly any entry shares its column with another, along all of these modes.
+
+    >>> are_alone(Observations(np.eye(3, dtype=int), np.ones(3), (9, 9, 9)), (0, 1))
+    True
+    """
+    for mode in modes:
+        counts = np.unique(column_index(observations.coords, observations.shape, mode), return_counts=True)[1]
+        if np.count_nonzero(counts == 1) < (1 - FEWEST_TOGETHER) * len(observations):
+            return False
+    return True
+
+
 def check_factors_fit(observations: Observations, modes: Sequence[int]) -> None:
     """Raise an error that names the first mode whose unfolding is too long even for an answer of rank one."""
     for mode in modes:
@@ -40,5 +91,6 @@ def check_factors_fit(observations: Observations, modes: Sequence[int]) -> None:
         if needed > physical_bytes():
             raise MemoryError(
                 f"Regularising mode {mode} of a tensor of shape {observations.shape} takes {needed:,} bytes even at "
-                f"rank one, more than this machine's {physical_bytes():,.0f}; leave mode {mode} out of modes."
+                f"rank one, more than this machine's {physical_bytes():,.0f}; leave mode {mode} out of modes, or "
+                "give storage='columns' without graphs."
             )

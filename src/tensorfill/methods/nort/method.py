@@ -11,17 +11,18 @@ import numpy as np
 
 from ..._support.checks import choice, is_auto, mode_number, real_number, whole_number
 from ..._support.clock import Clock
+from ...algebra.columns import ColumnStorage
 from ...algebra.storage import Storage
 from ...algebra.unfolding import columns, large_modes
 from ...losses import Square
-from ...models import FoldedLowRank, Model
+from ...models import FoldedColumns, FoldedLowRank, Model, Tucker
 from ...penalties import Nuclear, Penalty, make_penalty
 from ...penalties.family import SCALED_BY_CUT
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
 from ..search import Search
 from .descent import RankGuard, approached
-from .memory import check_factors_fit, dense_is_faster
+from .memory import FEWEST_IN_COLUMN, check_factors_fit, dense_is_faster, sparse_columns
 from .momentum import make_momentum
 from .polishing import Polish, PolishingSolver
 from .proximal_average import ProximalAverage
@@ -75,7 +76,12 @@ class Nort(Method):
         leading singular vectors from one iteration to the next; ``"auto"`` does that too, until a full decomposition by
         Gram matrices is cheaper.
     storage
-        ``"sparse"``, ``"dense"``, or ``"auto"``, which takes the faster for the size and density of the data.
+        ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"``, which takes what suits the size and density of the
+        data.
+        With ``"columns"``, a component of an unfolding with many more columns than there are entries is kept at the
+        observed columns only, and an entry is predicted by the components that know its columns (see
+        `tensorfill.algebra.columns`). ``"auto"`` does so if the unfolding is long (see `sparse_columns`) and there are
+        no graphs.
     max_iter, tol, blas_threads
         As in `Method`.
     """
@@ -107,7 +113,7 @@ class Nort(Method):
         if not isinstance(self.polish, bool):
             choice(self.polish, "polish, unless True or False,", ["auto"])
         choice(self.svd, "svd", ["auto", "exact", "subspace"])
-        choice(self.storage, "storage", ["auto", "sparse", "dense"])
+        choice(self.storage, "storage", ["auto", "sparse", "dense", "columns"])
 
     @property
     def open_settings(self) -> tuple[str, ...]:
@@ -121,15 +127,24 @@ class Nort(Method):
     def check(self, problem: Problem) -> None:
         """Refuse to polish by least squares if the problem is not one of least squares."""
         super().check(problem)
+        if self.polish is True and self.sparse_columns(problem, self.regulariser(problem).modes):
+            raise ValueError(
+                "polish=True needs components at all columns, but this tensor has so many columns that components are "
+                "kept at the observed ones only; leave polish='auto', or give storage='sparse'."
+            )
         if self.polish is True and not _is_least_squares(problem):
             raise ValueError(
                 "polish=True needs loss 'square' without graphs, but the loss is "
                 f"{problem.loss!r}{'' if problem.roughness is None else ' with graphs'}; leave polish='auto'."
             )
 
+    def is_silent_somewhere(self, problem: Problem) -> bool:
+        """Return whether components are kept at some columns only, and say nothing at the others."""
+        return bool(self.sparse_columns(problem, self.regulariser(problem).modes))
+
     def can_start_from(self, model: Model, problem: Problem) -> bool:
-        """Return whether `model` is a sum of folded low-rank matrices of the shape of the data."""
-        return isinstance(model, FoldedLowRank) and model.shape == problem.observations.shape
+        """Return whether `model` consists of folded low-rank matrices of the shape of the data."""
+        return isinstance(model, FoldedLowRank | FoldedColumns) and model.shape == problem.observations.shape
 
     def approach(
         self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
@@ -203,8 +218,27 @@ class Nort(Method):
             return problem.dense_storage()
         if self.svd == "exact":
             raise ValueError("svd='exact' needs dense storage; give storage='dense' too, or leave svd='auto'.")
+        if sparse := self.sparse_columns(problem, modes):
+            return problem.column_storage(modes, sparse)
         check_factors_fit(problem.observations, modes)
         return problem.sparse_storage(modes)
+
+    def folded(
+        self, problem: Problem, model: Tucker, modes: tuple[int, ...], weights: Sequence[float]
+    ) -> FoldedLowRank | FoldedColumns:
+        """Return a Tucker model with orthonormal factors in the form that the storage has."""
+        storage = self.storage_for(problem, modes)
+        if isinstance(storage, ColumnStorage):
+            return FoldedColumns.from_tucker(model, modes, weights, [storage.kept[mode] for mode in modes])
+        return FoldedLowRank.from_tucker(model, modes, weights)
+
+    def sparse_columns(self, problem: Problem, modes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the modes whose components are kept at the observed columns only."""
+        if self.storage == "columns":
+            return sparse_columns(problem.observations, modes, fewest=0)
+        if self.storage == "auto" and problem.roughness is None:
+            return sparse_columns(problem.observations, modes)
+        return ()
 
 
 def _is_least_squares(problem: Problem) -> bool:
@@ -222,10 +256,6 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
         # LSP has its threshold at the root of the weight, the others at the weight itself.
         return SCALED_BY_CUT[penalty]((math.sqrt(weight) if penalty == "lsp" else weight) or 1.0)
     return make_penalty(penalty)
-
-
-FEWEST_IN_COLUMN = 0.25
-"""With fewer observed entries than this for each column of an unfolding, hardly any two entries share a column."""
 
 
 def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:

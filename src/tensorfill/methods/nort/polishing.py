@@ -30,7 +30,7 @@ import numpy as np
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from ...algebra.unfolding import unfold
 from ...losses import Square
-from ...models import FoldedLowRank, Tucker
+from ...models import FoldedColumns, FoldedLowRank, Tucker
 from ...observations import Observations
 from ..base import Progress
 from ..problem import Problem
@@ -173,16 +173,19 @@ class PolishingSolver:
         """Return the current state."""
         return self._solver.progress()
 
-    def model(self) -> FoldedLowRank:
+    def model(self) -> FoldedLowRank | FoldedColumns:
         """Return the answer so far."""
         return self._solver.model()
 
     def step(self) -> None:
         """Make one iteration of NORT, from the polished answer if a polish is due and lowers F_tau."""
-        if self._wait > 0 or self._steady < STEADY or not self._polish.can_start_from(self.model()):
+        model = self.model()
+        # Components that are known at some columns only are not those of a Tucker model.
+        is_due = self._wait <= 0 and self._steady >= STEADY
+        if not is_due or isinstance(model, FoldedColumns) or not self._polish.can_start_from(model):
             self._ordinary_step()
             return
-        polished = self._polished()
+        polished = self._polished(model)
         # An ordinary step lowers F_tau too, about as far as the last one did.
         if self.progress().f_tau - polished.progress().f_tau > self._last_gain:
             self._solver, growth = polished, AFTER_KEPT
@@ -192,10 +195,10 @@ class PolishingSolver:
         self._distance *= growth
         self._wait = self._distance
 
-    def _polished(self) -> NortSolver:
+    def _polished(self, start: FoldedLowRank) -> NortSolver:
         """Return NORT one iteration after the polish that lowers F_tau most."""
         best = None
-        for model in self._polish(self.model(), lean=self._distance > FIRST_POLISH):
+        for model in self._polish(start, lean=self._distance > FIRST_POLISH):
             solver = self._begin(model)
             solver.step()
             if best is None or solver.progress().f_tau < best.progress().f_tau:

@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...models import CPModel, FoldedLowRank, Model, Tucker
+from ...models import CPModel, Model, Tucker
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
 from ..search import PathPoint, Trial, Trials
 from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
+from .memory import are_alone
 from .paths import CLEARLY_WORSE, PATIENCE, Candidate, cannot_pass, has_many_ranks, is_past
 
 if TYPE_CHECKING:
@@ -73,9 +74,12 @@ class NortSearch:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
         self._begin(trials)
         top = self._top(self._family.first)
-        if trials.centred:
+        nothing = self._has_nothing_to_learn
+        if trials.centred or nothing:
             # The mean and the effects may be all there is, so zero is an answer too.
             self._try(top.lower(-1), None)
+        if nothing:
+            return
         path = self._follow(top, None)
         if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
             return
@@ -96,6 +100,14 @@ class NortSearch:
         self._start_from_what_was_found()
         self._refine()
         self._stiffen()
+
+    @property
+    def _has_nothing_to_learn(self) -> bool:
+        """Whether components are kept at observed columns only, and next to no column has two entries."""
+        problems = self._trials.problems
+        return all(self._base.sparse_columns(problem, self.modes) == self.modes for problem in problems) and all(
+            are_alone(problem.observations, self.modes) for problem in problems
+        )
 
     def trace(self, trials: Trials, q: float | None = None, points: int | None = None) -> None:
         """Try falling cuts, each from the answer of the last: this many, or until the score has clearly worsened."""
@@ -124,7 +136,11 @@ class NortSearch:
         return replace(method, descend=True)
 
     def _begin(self, trials: Trials) -> None:
-        regulariser = self._base.regulariser(trials.problems[0])
+        problem = trials.problems[0]
+        regulariser = self._base.regulariser(problem)
+        if trials.stiffnesses and self._base.sparse_columns(problem, regulariser.modes):
+            # Graphs need all columns. Every trial has them, and if they do not fit, the first one says so.
+            self._base, self._settings = (replace(each, storage="sparse") for each in (self._base, self._settings))
         self._trials, self.modes, self._limits = trials, regulariser.modes, regulariser.max_ranks
 
     # One trial
@@ -333,9 +349,10 @@ class NortSearch:
         )
         ranks = [max(start.ranks[mode] for start in starts) for mode in self.modes]
         cut, weights = max(noise, best.cut * SMALLEST_CUT) / math.sqrt(RATIO), (1 / len(self.modes),) * len(self.modes)
+        pairs = zip(trials.problems, starts, strict=True)
         self._try(
             replace(best, cut=cut, weights=weights),
-            [FoldedLowRank.from_tucker(start, self.modes, weights) for start in starts],
+            [self._base.folded(problem, start, self.modes, weights) for problem, start in pairs],
             room_for(self._limits, ranks),
         )
 

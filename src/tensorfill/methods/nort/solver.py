@@ -27,11 +27,12 @@ from functools import partial
 import numpy as np
 
 from ..._support.types import Floats
+from ...algebra.columns import ColumnStorage
 from ...algebra.component import Component
 from ...algebra.operators import DenseUnfolding
 from ...algebra.storage import Point, Storage
 from ...algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd, whole_registers
-from ...models import FoldedLowRank, Model
+from ...models import FoldedColumns, FoldedLowRank, Model
 from ...observations import Observations
 from ..base import Progress
 from ..problem import Problem
@@ -91,7 +92,7 @@ class NortSolver:
     ) -> None:
         self._problem, self._regulariser, self._storage = problem, regulariser, storage
         self._momentum, self._svd, self._rng = momentum, svd, rng
-        components = starting_components(start, problem.observations, self._regulariser.modes)
+        components = starting_components(start, problem.observations, self._regulariser.modes, storage)
         self._now = self._before = self._iterate(components, [component.u for component in components])
 
     def progress(self) -> Progress:
@@ -103,10 +104,13 @@ class NortSolver:
         """The answer so far at the observed entries."""
         return self._now.point.seen
 
-    def model(self) -> FoldedLowRank:
+    def model(self) -> FoldedLowRank | FoldedColumns:
         """Return the answer so far."""
-        point = self._now.point
-        return FoldedLowRank(self._problem.observations.shape, point.components, point.weights)
+        shape, point = self._problem.observations.shape, self._now.point
+        if isinstance(self._storage, ColumnStorage):
+            kept = [self._storage.kept[mode] for mode in self._regulariser.modes]
+            return FoldedColumns(shape, point.components, point.weights, kept)
+        return FoldedLowRank(shape, point.components, point.weights)
 
     def step(self) -> None:
         """Make one iteration of Algorithm 2."""
@@ -179,14 +183,26 @@ class NortSolver:
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
 
 
-def starting_components(start: Model | None, observations: Observations, modes: Sequence[int]) -> list[Component]:
-    """Return one component for each mode: that of `start`, or zero if it has none."""
+def starting_components(
+    start: Model | None, observations: Observations, modes: Sequence[int], storage: Storage | None = None
+) -> list[Component]:
+    """Return one component for each mode: that of `start`, or zero if it has none.
+
+    It has a row for each column that the storage keeps, and for all columns without a storage.
+    """
     shape, dtype = observations.shape, observations.dtype
     found: dict[int, Component] = {}
     if start is not None:
-        if not isinstance(start, FoldedLowRank) or start.shape != shape:
+        if not isinstance(start, FoldedLowRank | FoldedColumns) or start.shape != shape:
             raise ValueError(
                 f"start must be a model that NORT made for a tensor of shape {shape}, but it is {start!r}."
             )
+        if isinstance(storage, ColumnStorage):
+            if isinstance(start, FoldedLowRank):
+                start = FoldedColumns.from_folded(start)
+            start = start.at_columns(storage.kept)
+        elif isinstance(start, FoldedColumns):
+            start = start.expanded()
         found = {part.mode: part for part in start.components}
-    return [found.get(mode, Component.zero(shape, mode, dtype)).astype(dtype) for mode in modes]
+    zero = partial(Component.zero, shape) if storage is None else storage.zero
+    return [(found[mode] if mode in found else zero(mode, dtype)).astype(dtype) for mode in modes]

@@ -1,0 +1,262 @@
+"""Sparse storage of components at some columns only, for unfoldings with far more columns than there are entries.
+
+The unfolding along mode d has N_d columns, the product of the sizes of all other modes. Where N_d is far above the
+number of observed entries, hardly any column has an entry, and low rank says nothing about the others. So component d
+is kept at the columns C_d that have one, and is silent elsewhere: m_d is 1 at the entries of these columns, and 0 at
+all others.
+
+The components are tied to each other where they speak. For components X_d with the weights w_d,
+
+    F_tau = f(X) + L sum_d w_d phi_d(X_d) + tau/2 sum over pairs i < j of w_i w_j |m_i m_j (X_i - X_j)|^2,
+
+with X = sum_d w_d X_d at the observed entries, where all of them speak. If all speak everywhere, the last term is
+tau/2 [sum_d w_d |X_d|^2 - |X|^2], and F_tau is that of NORT. The step of NORT becomes
+
+    Z_d = m_d [X_d + sum over j of w_j m_j (X_j - X_d)] - grad f(X) / tau,    X_d = prox of (L / tau) phi_d at Z_d,
+
+a proximal gradient step on F_tau with the metric tau w_d for X_d: at an entry where the components T speak, the smooth
+part has the curvature tau [c diag(w) - w w^T] with c = sum over T of w_d <= 1, plus at most tau w w^T at an observed
+one, where c = 1. That is no more than tau diag(w). So F_tau falls at every step, as for NORT.
+
+An entry is in one column of mode i and in one of mode j, and both have the same indices of all other modes, the rest.
+So for each rest, every column of C_i meets every column of C_j, and X_j - X_i is there a matrix of rank r_i + r_j. A
+product costs (|C_i| + |C_j|) (r_i + r_j) multiplications for each column of a block.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from .._support.parallel import in_rounds
+from .._support.types import Floats, Integers
+from .component import Component, scaled
+from .extrapolation import extrapolated
+from .pattern import SMALLEST_SHARE, in_registers
+from .storage import Point, Smoothing, beyond
+from .svd import RoundTrip, Unfolding
+from .unfolding import Shape, column_index, columns
+
+if TYPE_CHECKING:
+    from ..observations import Observations
+    from .roughness import Roughness
+
+T = TypeVar("T")
+
+
+class Side(NamedTuple):
+    """The columns of one of two modes that meet columns of the other, group after group.
+
+    Parameters
+    ----------
+    starts
+        Where each group starts, and their number at the end.
+    places
+        The columns, by their place among the kept ones.
+    across
+        Their index along the other mode.
+    """
+
+    starts: Integers
+    places: Integers
+    across: Integers
+
+
+def observed_columns(coords: Integers, shape: Shape, mode: int) -> Integers:
+    """Return the columns of the unfolding along `mode` that have an observed entry, in increasing order.
+
+    >>> observed_columns(np.array([[0, 1, 1], [2, 1, 1], [1, 0, 2]]), (3, 2, 3), 0)
+    array([2, 4])
+    """
+    return np.unique(column_index(coords, shape, mode).astype(np.int64, copy=False))
+
+
+def coordinates_of(kept: Integers, shape: Shape, mode: int) -> dict[int, Integers]:
+    """Return the indices of some columns of the unfolding along `mode`, for each of the other modes."""
+    others = [axis for axis in range(len(shape)) if axis != mode]
+    return dict(zip(others, np.unravel_index(kept, [shape[axis] for axis in others]), strict=True))
+
+
+def meeting(kept: Mapping[int, Integers], shape: Shape, mode: int, other: int) -> tuple[Side, Side]:
+    """Return the columns of two modes that meet: those of `mode` and those of `other`, in the same groups."""
+    rest = [axis for axis in range(len(shape)) if axis not in (mode, other)]
+    sizes = [shape[axis] for axis in rest]
+    indices = [coordinates_of(kept[each], shape, each) for each in (mode, other)]
+    groups = [np.ravel_multi_index(tuple(index[axis] for axis in rest), sizes) for index in indices]
+    both = np.intersect1d(groups[0], groups[1])
+    sides = []
+    for index, group, far in zip(indices, groups, (other, mode), strict=True):
+        order = np.argsort(group, kind="stable")
+        first, last = (np.searchsorted(group[order], both, side=edge) for edge in ("left", "right"))
+        counts = last - first
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        places = order[np.repeat(first - starts[:-1], counts) + np.arange(starts[-1])]
+        sides.append(Side(starts, places, index[far][places]))
+    return sides[0], sides[1]
+
+
+class ColumnStorage:
+    """Components at some columns only; no array is larger than the entries, times the ranks.
+
+    Parameters
+    ----------
+    observations
+        The entries.
+    modes
+        The modes of the components.
+    sparse
+        The modes whose components are kept at the columns with an observed entry; those of other modes at all columns.
+    """
+
+    def __init__(self, observations: Observations, modes: Sequence[int], sparse: Sequence[int]) -> None:
+        self.shape, coords = observations.shape, observations.coords
+        self.kept = {
+            mode: observed_columns(coords, self.shape, mode) if mode in sparse else np.arange(columns(self.shape, mode))
+            for mode in modes
+        }
+        self.rows = {mode: np.array(coords[:, mode], dtype=np.int64) for mode in modes}
+        self.cols = {mode: np.searchsorted(self.kept[mode], column_index(coords, self.shape, mode)) for mode in modes}
+        self.runs = np.array([[0, len(coords)]])
+        pairs = itertools.combinations(sorted(modes), 2)
+        self._meetings = {pair: meeting(self.kept, self.shape, *pair) for pair in pairs}
+
+    def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
+        """Return the results of tasks, one for each mode."""
+        return in_rounds(tasks, worth_it=self.runs[0, 1] >= SMALLEST_SHARE)
+
+    def zero(self, mode: int, dtype: np.dtype[np.floating]) -> Component:
+        """Return the component of rank zero."""
+        return Component(
+            mode, np.zeros((self.shape[mode], 0), dtype), np.zeros(0, dtype), np.zeros((len(self.kept[mode]), 0), dtype)
+        )
+
+    def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
+        """Return the tensor with these components."""
+        from .compiled import kernels
+
+        seen = np.zeros(self.runs[0, 1], dtype=components[0].u.dtype)
+        for weight, part in zip(weights, components, strict=True):
+            if part.rank:
+                u = in_registers(scaled(part, weight))
+                kernels.add_entries(self.rows[part.mode], self.cols[part.mode], u, part.v, self.runs, seen)
+        return Point(tuple(components), tuple(weights), seen)
+
+    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+        """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t."""
+        pairs = zip(now.components, before.components, strict=True)
+        components = self.each([partial(extrapolated, x, y, gamma) for x, y in pairs])
+        return Point(components, now.weights, beyond(now.seen, before.seen, gamma))
+
+    def square(self, point: Point) -> float:
+        """Return sum_d w_d |X_d|^2 less sum_{i < j} w_i w_j |m_i m_j (X_i - X_j)|^2, the squared norm of a whole X."""
+        from .compiled import columns as loops
+
+        total = sum(weight * float(np.vdot(part.s, part.s)) for weight, part in point.terms)
+        for (w, x), (v, y) in itertools.combinations(point.terms, 2):
+            near, far = self.sides(x.mode, y.mode)
+            given = (near, x.v, scaled(x, 1.0)), (far, y.v, scaled(y, 1.0))
+            total -= w * v * loops.square_of_difference(*given[0], *given[1])
+        return float(total)
+
+    def energy(self, roughness: Roughness, point: Point) -> float:
+        """Refuse: what a graph says about the columns that are not kept is unknown."""
+        raise ValueError(NO_GRAPHS)
+
+    def unfoldings(
+        self, point: Point, change: Floats, smoothing: Smoothing | None = None
+    ) -> Callable[[int], Unfolding]:
+        """Return a function from modes to the matrices Z_d, with `change` in place of the gradient's part."""
+        if smoothing is not None:
+            raise ValueError(NO_GRAPHS)
+        return lambda mode: ColumnUnfolding(self, mode, point, change)
+
+    def sides(self, mode: int, other: int) -> tuple[Side, Side]:
+        """Return the columns of two modes that meet: those of `mode` and those of `other`."""
+        if mode < other:
+            return self._meetings[mode, other]
+        far, near = self._meetings[other, mode]
+        return near, far
+
+
+NO_GRAPHS = (
+    "components that are kept at observed columns only take no graphs; give storage='sparse', or leave laplacian out."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnUnfolding:
+    """The matrix Z_d, with a column for each that is kept.
+
+    Parameters
+    ----------
+    storage
+        The kept columns, and the entries in them.
+    mode
+        The mode d.
+    point
+        The components.
+    values
+        What is added at the observed entries.
+    """
+
+    storage: ColumnStorage
+    mode: int
+    point: Point
+    values: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of kept columns."""
+        return self.storage.shape[self.mode], len(self.storage.kept[self.mode])
+
+    def leading(self, count: int) -> None:
+        """Leave the leading left singular vectors to products with blocks."""
+
+    def round_trip(self, a: Floats) -> RoundTrip:
+        """Return B = M^T `a` of this matrix M, B^T B and M B."""
+        block = self.left(a)
+        return RoundTrip(block, block.T @ block, self.right(block))
+
+    def left(self, a: Floats) -> Floats:
+        """Return the transposed matrix times `a`."""
+        from .compiled import columns as loops
+        from .compiled import kernels
+
+        a = np.ascontiguousarray(a, dtype=self.values.dtype)
+        own, others = self._own_and_others
+        out = np.ascontiguousarray(own.v @ (scaled(own, 1.0).T @ a))
+        for weight, other in others:
+            near, far = self.storage.sides(self.mode, other.mode)
+            first, second = (far, other.v, scaled(other, 1.0)), (near, own.v, scaled(own, 1.0))
+            loops.add_difference(*first, *second, weight, a, out, False)
+        kernels.add_products(
+            self.storage.rows[self.mode], self.storage.cols[self.mode], self.values, a, self.storage.runs, out
+        )
+        return out
+
+    def right(self, b: Floats) -> Floats:
+        """Return the matrix times `b`."""
+        from .compiled import columns as loops
+        from .compiled import kernels
+
+        b = np.ascontiguousarray(b, dtype=self.values.dtype)
+        own, others = self._own_and_others
+        out = np.ascontiguousarray(scaled(own, 1.0) @ (own.v.T @ b))
+        for weight, other in others:
+            near, far = self.storage.sides(self.mode, other.mode)
+            first, second = (near, own.v, scaled(own, 1.0)), (far, other.v, scaled(other, 1.0))
+            loops.add_difference(*first, *second, -weight, b, out, True)
+        kernels.add_products(
+            self.storage.cols[self.mode], self.storage.rows[self.mode], self.values, b, self.storage.runs, out
+        )
+        return out
+
+    @property
+    def _own_and_others(self) -> tuple[Component, list[tuple[float, Component]]]:
+        own = next(part for part in self.point.components if part.mode == self.mode)
+        return own, [(weight, part) for weight, part in self.point.terms if part is not own]
