@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from ._support.checks import generator
 from ._support.clock import Clock
 from ._support.memory import PeakMemory
-from ._support.parallel import blas_threads
+from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from ._support.records import Records
 from ._support.types import Floats
@@ -152,6 +152,7 @@ def compare(
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
+    n_jobs: int | None = None,
 ) -> Comparison:
     """Compare methods on the same held-out entries.
 
@@ -165,7 +166,7 @@ def compare(
     methods
         Names of methods or method objects; ``"auto"`` for those of ``"nort"``, ``"grow"``, ``"cp"`` and
         ``"softimpute"`` that take the data, and ``"all"`` for every method that takes it.
-    missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress
+    missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress, n_jobs
         As in `tensorfill.complete`.
     smooth
         As in `tensorfill.complete`, but by default no smooth field is added, to compare the methods themselves.
@@ -203,7 +204,7 @@ def compare(
     )
     named = methods if isinstance(methods, str) else list(methods)
     made = candidates(named, {}, job, COMPARED)
-    with Display(progress) as display, blas_threads(1):
+    with Display(progress) as display, one_blas_thread, threads(n_jobs):
         pipeline = Pipeline(job.task, Run(random, clock, display))
         rows: list[Contender] = []
         try:

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from ._support.checks import generator, whole_number
 from ._support.clock import Clock
 from ._support.interrupts import Interrupts
-from ._support.parallel import blas_threads
+from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from ._support.timing import Timing
 from .choosing.answer import Outcome
@@ -64,6 +64,7 @@ def complete(
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
     callback: Callback | None = None,
+    n_jobs: int | None = None,
     **settings: Any,
 ) -> Fit:
     """Fill in the missing entries of a tensor.
@@ -133,6 +134,10 @@ def complete(
         Whether to show a progress bar.
     callback
         Called after every iteration with its record and the model so far; returning something true stops the run.
+    n_jobs
+        The number of threads, -1 for one for each core. By default it is the number of cores that the process may use,
+        or less if ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` is set to less. It decides on the time only: the answer
+        is the same for any number, bit for bit. BLAS has one thread while this runs.
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
         `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
@@ -184,7 +189,7 @@ def complete(
     if isinstance(start, Fit):
         job = _without_a_start_of_another_kind(job, methods[0], start)
     warn_of_nothing_missing(job.observations, job.task.loss)
-    with Interrupts(clock) as interrupts, Display(progress, clock) as display, blas_threads(1):
+    with Interrupts(clock) as interrupts, Display(progress, clock) as display, one_blas_thread, threads(n_jobs):
         pipeline = Pipeline(job.task, Run(random, clock, display, callback, interrupts))
         if choosing:
             outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
@@ -283,7 +288,7 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
 _USUAL = {
     name: each.default
     for name, each in inspect.signature(complete).parameters.items()
-    if name not in ("data", "settings", "rng", "progress", "callback")
+    if name not in ("data", "settings", "rng", "progress", "callback", "n_jobs")
 }
 """The arguments of `complete` that belong to a recipe, with their defaults."""
 

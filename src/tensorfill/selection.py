@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._support.checks import generator, whole_number
-from ._support.parallel import blas_threads
+from ._support.parallel import one_blas_thread
 from .choosing.candidates import candidates
 from .choosing.job import taken_in
 from .choosing.splits import Choice, make_splits
@@ -21,6 +21,7 @@ from .methods.search import Path, PathPoint
 __all__ = ["Path", "PathPoint", "path"]
 
 
+@one_blas_thread
 def path(
     data: Any,
     *,
@@ -59,11 +60,10 @@ def path(
     task = job.task
     parts, _ = make_splits(task.observations, task.loss, task.choice, random)  # type: ignore[arg-type]
     trials, search = Trials(parts, random), search_for(made)
-    with blas_threads(1):
-        if isinstance(search, NortSearch):
-            search.trace(trials, q, None if points is None else whole_number(points, "points", at_least=1))
-        elif q is not None or points is not None:
-            raise ValueError(f"q and points are for method 'nort', but the method is '{made.name}'; leave them out.")
-        else:
-            search.run(trials)
+    if isinstance(search, NortSearch):
+        search.trace(trials, q, None if points is None else whole_number(points, "points", at_least=1))
+    elif q is not None or points is not None:
+        raise ValueError(f"q and points are for method 'nort', but the method is '{made.name}'; leave them out.")
+    else:
+        search.run(trials)
     return Path(trials.points)

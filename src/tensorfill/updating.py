@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ._support.checks import generator
 from ._support.clock import Clock
 from ._support.interrupts import Interrupts
-from ._support.parallel import blas_threads
+from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from .adapters.registry import take_in
 from .adapters.restoring import regrown
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .fit import Fit
 
 
+@one_blas_thread
 def changes_by(fit: Fit, new: Any, how: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
     """Return what new data changes in a fit, by the name of the field.
 
@@ -35,7 +36,7 @@ def changes_by(fit: Fit, new: Any, how: Mapping[str, Any], run: Mapping[str, Any
     how
         How it is read, as in `tensorfill.adapters.take_in`.
     run
-        The time limit, the generator, the progress bar and the callback.
+        The time limit, the generator, the progress bar, the callback and the number of threads.
     """
     if fit.observations is None:
         raise ValueError(
@@ -49,7 +50,8 @@ def changes_by(fit: Fit, new: Any, how: Mapping[str, Any], run: Mapping[str, Any
     old = None if raw.old is None else _prepared(fit.loss, raw.old)
     data = replace(raw, old=old, new=_prepared(fit.loss, raw.new))
     clock = Clock(run["time_limit"])
-    with Interrupts(clock) as interrupts, Display(run["progress"]) as display, blas_threads(1), interrupts.welcome():
+    jobs = threads(run["n_jobs"])
+    with Interrupts(clock) as interrupts, Display(run["progress"]) as display, jobs, interrupts.welcome():
         along = Run(generator(run["rng"]), clock, display, run["callback"], interrupts)
         made = updated(fit.recipe, data, fit.core or core_of(fit.model), fit.error_bars, along)
     same = raw.new.shape == fit.shape

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from .._support.checks import choice as one_of
 from .._support.checks import mode_number
+from .._support.parallel import one_blas_thread
 from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..losses import Loss, Robust, make_loss, prepare
@@ -42,6 +43,7 @@ class Job:
     labelled: Labelled
 
 
+@one_blas_thread
 def taken_in(
     data: Any,
     *,

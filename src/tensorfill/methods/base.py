@@ -14,7 +14,7 @@ import numpy as np
 from .._support.checks import listed, real_number, whole_number
 from .._support.clock import Clock
 from .._support.memory import physical_bytes
-from .._support.parallel import blas_threads
+from .._support.parallel import one_blas_thread
 from .._support.records import Records
 from .._support.words import bytes_in_words
 from ..losses import Square, error
@@ -206,9 +206,6 @@ class Method(ABC):
         At most this many iterations.
     tol
         Stop when the objective changed, relative to its value, by less than this in two iterations running.
-    blas_threads
-        Threads that BLAS may use. BLAS threads wait busily for one another. On a machine with other work to do, or
-        beside compiled loops with threads of their own, more of them are slower.
     """
 
     name: ClassVar[str]
@@ -247,7 +244,6 @@ class Method(ABC):
 
     max_iter: int = 500
     tol: float = 1e-4
-    blas_threads: int = 1
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -257,7 +253,6 @@ class Method(ABC):
     def __post_init__(self) -> None:
         whole_number(self.max_iter, "max_iter", at_least=1)
         real_number(self.tol, "tol", at_least=0)
-        whole_number(self.blas_threads, "blas_threads", at_least=1)
 
     @abstractmethod
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
@@ -321,6 +316,7 @@ class Method(ABC):
 
     # The loop
 
+    @one_blas_thread
     def solve(
         self,
         problem: Problem,
@@ -374,21 +370,20 @@ class Method(ABC):
         records = [record(0)]
         status, small_changes = Status.MAX_ITER, 0
         try:
-            with blas_threads(self.blas_threads):
-                for iteration in range(1, self.max_iter + 1):
-                    before = solver.progress().merit
-                    solver.step()
-                    after = solver.progress().merit
-                    small_changes = small_changes + 1 if abs(before - after) <= self.tol * abs(after) else 0
-                    records.append(record(iteration))
-                    if callback is not None and callback(records[-1], solver.model()):
-                        status = Status.CALLBACK
-                    elif small_changes >= 2 and iteration >= at_least:
-                        status = Status.CONVERGED
-                    elif limit.expired:
-                        status = Status.TIME_LIMIT
-                    if status is not Status.MAX_ITER:
-                        break
+            for iteration in range(1, self.max_iter + 1):
+                before = solver.progress().merit
+                solver.step()
+                after = solver.progress().merit
+                small_changes = small_changes + 1 if abs(before - after) <= self.tol * abs(after) else 0
+                records.append(record(iteration))
+                if callback is not None and callback(records[-1], solver.model()):
+                    status = Status.CALLBACK
+                elif small_changes >= 2 and iteration >= at_least:
+                    status = Status.CONVERGED
+                elif limit.expired:
+                    status = Status.TIME_LIMIT
+                if status is not Status.MAX_ITER:
+                    break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Result(solver.model(), status, History(records))

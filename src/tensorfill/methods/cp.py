@@ -73,7 +73,7 @@ class CP(Method):
         its rank.
     ridge
         The weight of the squared factors, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples

@@ -55,7 +55,7 @@ class Rescal(Method):
         The number of columns of A, or ``"auto"`` to choose it on held-out entries.
     ridge
         The weight of the squared factors, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples

@@ -46,7 +46,7 @@ class SoftImpute(Method):
         The largest rank; by default the size of the unfolding.
     momentum
         Whether to extrapolate, which saves iterations, as in `Nort`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`. The tolerance is tighter: a small lambda changes the objective little in an iteration.
 
     Examples

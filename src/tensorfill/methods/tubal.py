@@ -54,7 +54,7 @@ class Tennn(Method):
         The weight of the agreement between the tensor and its low-rank copy, rho in the original. By default it begins
         at the scale of the data and follows the residuals, which changes the number of iterations but not the minimum;
         a number keeps it fixed.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes

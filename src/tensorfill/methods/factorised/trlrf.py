@@ -65,7 +65,7 @@ class Trlrf(Method):
         The rank between any two neighbouring modes, one for each mode, or ``"auto"`` to choose it on held-out entries.
     lam
         The weight of the error relative to the nuclear norms, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples

@@ -67,7 +67,7 @@ class TuckerDescent(Method):
         model of larger ranks to start from keeps its ranks.
     ridge
         The weight of the squared core and factors, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples

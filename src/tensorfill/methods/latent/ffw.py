@@ -76,7 +76,7 @@ class Ffw(LatentMethod):
         The weight of the norm, or ``"auto"`` to choose it on held-out entries, from large to small.
     modes
         The modes of the unfoldings; by default those of `Nort`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes

@@ -76,7 +76,7 @@ class Nort(Method):
         Gram matrices is cheaper.
     storage
         ``"sparse"``, ``"dense"``, or ``"auto"``, which takes the faster for the size and density of the data.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
     """
 

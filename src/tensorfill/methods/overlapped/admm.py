@@ -47,7 +47,7 @@ class Admm(Overlapped):
     zeta
         The weight of the copies' agreement. By default it begins at the scale of the data and follows the residuals,
         which changes the number of iterations but not the minimum; a number keeps it fixed.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     References
@@ -118,7 +118,7 @@ class Lrtc(Penalised):
     growth
         The ratio of one zeta to the last, at least 1; by default 1.05 with fixed entries, in every iteration, and else
         1.2, in iterations that bring the copies no nearer to each other. A nonconvex iteration needs it to settle.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes
@@ -249,7 +249,7 @@ class Halrtc(Interpolating):
     zeta
         The weight of the copies' agreement. By default it begins at the scale of the data and follows the residuals,
         which changes the number of iterations but not the minimum; a number keeps it fixed.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     References

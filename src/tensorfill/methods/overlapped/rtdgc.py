@@ -39,7 +39,7 @@ class Rtdgc(Overlapped):
         The regularised modes; by default those of `Nort`.
     zeta
         The weight of the copies' agreement, as in `Admm`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes
