@@ -32,6 +32,7 @@ from .choosing.pipeline import Pipeline
 from .choosing.recipe import Recipe
 from .choosing.splits import Choice
 from .choosing.task import Run, needs_choice
+from .choosing.units import Unit
 from .choosing.updating import core_of
 from .fit import Fit
 from .io.formats import read
@@ -190,12 +191,15 @@ def complete(
         job = _without_a_start_of_another_kind(job, methods[0], start)
     warn_of_nothing_missing(job.observations, job.task.loss)
     with Interrupts(clock) as interrupts, Display(progress, clock) as display, one_blas_thread, threads(n_jobs):
-        pipeline = Pipeline(job.task, Run(random, clock, display, callback, interrupts))
+        unit = Unit.of(job.task.observations, job.task.loss, methods)
+        pipeline = Pipeline(unit.task(job.task), Run(random, clock, display, callback, interrupts, unit))
         if choosing:
-            outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
+            every = method != "auto" or bool(job.task.stages_asked())
+            outcome = pipeline.best_of(unit.methods(methods), all_of_them=every)
         else:
-            outcome = pipeline.as_given(methods[0])
-        baselines = _simple_answers(pipeline, outcome, labels, display)
+            outcome = pipeline.as_given(unit.methods(methods)[0])
+        baselines = unit.baselines(_simple_answers(pipeline, outcome, labels, display))
+        outcome = unit.outcome(outcome)
         warn_of_empty_slices(outcome, job.task, labels)
         warn_of_a_fit_near_zero(outcome, job.task)
         warn_of_a_simple_answer(outcome, baselines, labels)

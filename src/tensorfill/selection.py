@@ -12,6 +12,7 @@ from .choosing.candidates import candidates
 from .choosing.job import taken_in
 from .choosing.splits import Choice, make_splits
 from .choosing.trials import Trials
+from .choosing.units import Unit
 from .choosing.walk import search_for
 from .losses import Loss
 from .methods.base import Method
@@ -56,8 +57,9 @@ def path(
     """
     random = generator(rng)
     job = taken_in(data, loss=loss, choose=choose, rng=random)
-    (made,) = candidates([method], settings, job)
-    task = job.task
+    found = candidates([method], settings, job)
+    unit = Unit.of(job.task.observations, job.task.loss, found)
+    task, (made,) = unit.task(job.task), unit.methods(found)
     parts, _ = make_splits(task.observations, task.loss, task.choice, random)  # type: ignore[arg-type]
     trials, search = Trials(parts, random), search_for(made)
     if isinstance(search, NortSearch):
@@ -66,4 +68,4 @@ def path(
         raise ValueError(f"q and points are for method 'nort', but the method is '{made.name}'; leave them out.")
     else:
         search.run(trials)
-    return Path(trials.points)
+    return Path([unit.point(point) for point in trials.points])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -16,6 +16,7 @@ from .._support.clock import Clock
 from .._support.memory import physical_bytes
 from .._support.parallel import one_blas_thread
 from .._support.records import Records
+from .._support.scaling import times_power_of_two
 from .._support.words import bytes_in_words
 from ..losses import Square, error
 from ..losses.robust import Robust
@@ -280,6 +281,33 @@ class Method(ABC):
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the defaults that depend on the problem spelled out."""
         return self
+
+    # In which unit
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the power of the unit of the data that the objective has, and each setting that has one.
+
+        Data multiplied by c, with every such setting multiplied by c to its power, has c times the answer. A subclass
+        whose settings depend on the unit of the data names them here.
+
+        Parameters
+        ----------
+        loss
+            The power that the loss of an entry has: 2 for squares.
+        order
+            The order of the tensor.
+        """
+        return {"objective": loss}
+
+    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+        """Return the same settings for data that is divided by ``2**exponent``; see `powers`."""
+        names = {field.name for field in fields(self)}
+        changed = {
+            name: times_power_of_two(getattr(self, name), -exponent * power)
+            for name, power in self.powers(loss, order).items()
+            if name in names
+        }
+        return replace(self, **changed) if changed else self
 
     # What fits together
 

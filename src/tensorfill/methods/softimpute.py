@@ -10,7 +10,7 @@ shrink. It is NORT with one mode and the nuclear norm, so the same solver runs i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -82,6 +82,10 @@ class SoftImpute(Method):
     def open_settings(self) -> tuple[str, ...]:
         """Lambda."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective and of lambda, the weight of a norm."""
+        return {"objective": loss, "lam": loss - 1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return falling lambdas, from just below the one at which the answer is zero."""

@@ -8,7 +8,7 @@ half of the matrices are enough.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -95,6 +95,10 @@ class Tennn(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The modes to transform."""
         return ("along",) if is_auto(self.along, "along") else ()
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
+        return {"objective": 1, "zeta": -1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return every choice of all modes but two, the last modes first."""

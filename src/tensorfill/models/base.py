@@ -64,6 +64,10 @@ class Model(ABC):
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
 
     @abstractmethod
+    def scaled(self, factor: float) -> Self:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+
+    @abstractmethod
     def _dense(self) -> Floats:
         """Return all entries, without a limit on their number."""
 

@@ -116,6 +116,10 @@ class Ffw(LatentMethod):
         """Lambda."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
 
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective and of lambda, the weight of a norm."""
+        return {"objective": loss, "lam": loss - 1}
+
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return falling lambdas, from just below the one at which the answer is zero."""
         if not self.open_settings:

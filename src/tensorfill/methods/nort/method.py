@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -11,12 +11,14 @@ import numpy as np
 
 from ..._support.checks import choice, is_auto, mode_number, real_number, whole_number
 from ..._support.clock import Clock
+from ..._support.scaling import times_power_of_two
 from ...algebra.storage import Storage
 from ...algebra.unfolding import columns, large_modes
 from ...losses import Square
 from ...models import FoldedLowRank, Model
 from ...penalties import Nuclear, Penalty, make_penalty
 from ...penalties.family import SCALED_BY_CUT
+from ...penalties.units import penalty_in_unit, power_of_penalty
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
 from ..search import Search
@@ -117,6 +119,15 @@ class Nort(Method):
     def search(self) -> Search | None:
         """Return NORT's own search: cuts, modes, q."""
         return NortSearch(self) if self.open_settings else None
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective, of tau and of the threshold; `regulariser_in_unit` has the others."""
+        return {"objective": loss, "tau": loss - 2, "cut": 1}
+
+    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+        """Return the same settings for data that is divided by ``2**exponent``."""
+        changed = regulariser_in_unit(self.lam, self.penalty, self.theta, exponent, loss)
+        return replace(super().in_unit(exponent, loss, order), **changed)
 
     def check(self, problem: Problem) -> None:
         """Refuse to polish by least squares if the problem is not one of least squares."""
@@ -222,6 +233,48 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
         # LSP has its threshold at the root of the weight, the others at the weight itself.
         return SCALED_BY_CUT[penalty]((math.sqrt(weight) if penalty == "lsp" else weight) or 1.0)
     return make_penalty(penalty)
+
+
+def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss: int) -> dict[str, Any]:
+    """Return lambda, penalty and theta, by name, for data that is divided by ``2**exponent``.
+
+    A penalty by name whose theta is a singular value becomes an object.
+
+    Parameters
+    ----------
+    lam, penalty, theta
+        The settings, one for all modes or one for each.
+    exponent
+        The power of two.
+    loss
+        The power of the unit that the loss of an entry has.
+    """
+    given = {"lam": lam, "penalty": penalty, "theta": theta}
+    several = {name: value for name, value in given.items() if isinstance(value, list | tuple | np.ndarray)}
+    modes = range(max((len(value) for value in several.values()), default=1))
+    of_modes = list(zip(*(per_mode(value, name, modes) for name, value in given.items()), strict=True))
+    if len({power_of_penalty(kind) for _, kind, _ in of_modes}) > 1:
+        # The lambdas weigh the modes against one another, so they must have a unit in common.
+        raise ValueError(
+            f"The penalties {penalty!r} have no unit in common; divide data of this size by a constant first, or take "
+            "penalties that are all 'lsp' or none of them."
+        )
+    found = zip(*(_in_unit(*each, exponent=exponent, loss=loss) for each in of_modes), strict=True)
+    # What was one value for all modes stays one, unless they differ now.
+    return {
+        name: values if name in several or any(value != values[0] for value in values) else values[0]
+        for name, values in zip(given, found, strict=True)
+    }
+
+
+def _in_unit(lam: Any, penalty: Any, theta: Any, *, exponent: int, loss: int) -> tuple[Any, Any, Any]:
+    """Return lambda, penalty and theta of one mode for data that is divided by ``2**exponent``."""
+    weight = times_power_of_two(lam, -exponent * (loss - power_of_penalty(penalty)))
+    if not isinstance(penalty, str):
+        return weight, penalty_in_unit(penalty, exponent), theta
+    if is_auto(theta, "theta") or penalty in ("nuclear", "tnn"):
+        return weight, penalty, theta
+    return weight, penalty_in_unit(make_penalty(penalty, theta), exponent), "auto"
 
 
 FEWEST_IN_COLUMN = 0.25
