@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 
-from tensorfill import Nort, Observations, Problem
+from tensorfill import Nort, Observations, Problem, complete
+from tensorfill.algebra.roughness import Roughness
 from tensorfill.losses import Square
 from tensorfill.losses.robust import Robust
 from tensorfill.methods.nort.smoothing import SmoothedNort
@@ -97,3 +99,42 @@ def test_what_is_open_stays_open_and_a_penalty_of_unknown_unit_is_refused():
     refuses(ValueError, ["unit of the data is not known"], lambda: Nort(lam=1.0, penalty=Own()).in_unit(7, 2, 3))
     mixed = Nort(lam=1.0, penalty=("lsp", "mcp", "mcp"))
     refuses(ValueError, ["have no unit in common"], lambda: mixed.in_unit(7, 2, 3))
+
+
+@pytest.mark.parametrize("name", ["nort", "pa_apg", "gdpan"])
+def test_a_tau_below_the_curvature_is_refused_before_any_work(name, entries):
+    words = ["tau must be at least 1,", "0.99 was given", "leave it out"]
+    refuses(ValueError, words, lambda: complete(entries, method=name, tau=0.99))
+    refuses(ValueError, words, lambda: METHODS[name](**GIVEN[name], tau=0.99).solve(Problem(entries, Square())))
+    assert METHODS[name](**GIVEN[name], tau=1.0, max_iter=2).solve(Problem(entries, Square()), rng=0).model.shape
+    if name == "nort":
+        problem = Problem(entries, Square(), roughness=Roughness({0: scipy.sparse.eye_array(10)}, 1.0))
+        refuses(ValueError, ["must be at least 2", "1.5 was given"], lambda: Nort(lam=1.0, tau=1.5).solve(problem))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("nort", {}),
+        ("nort", {"penalty": "mcp"}),
+        ("nort", {"penalty": "tnn", "theta": 1}),
+        ("softimpute", {}),
+        ("gdpan", {}),
+        ("admm", {}),
+        ("rtdgc", {}),
+    ],
+)
+def test_a_lambda_below_the_rounding_of_the_data_is_refused_before_any_work(name, settings, entries):
+    words = ["lam=", "rounding of the data", "lam=0"]
+    for lam in (1e-300, 1e-40):
+        refuses(ValueError, words, lambda lam=lam: complete(entries, method=name, lam=lam, **settings))
+    for lam in (0.0, 1e-8):
+        METHODS[name](lam=lam, **settings).check(Problem(entries, Square()))
+    METHODS[name](lam=1.0, **settings).check(Problem(entries.with_values(np.zeros(len(entries))), Square()))
+
+
+@pytest.mark.parametrize("name", ["cp", "tucker", "ffw", "trmm"])
+def test_other_methods_take_any_weight(name, entries):
+    weight = "ridge" if "ridge" in GIVEN[name] else "lam"
+    fit = complete(entries, method=name, **{**GIVEN[name], weight: 1e-300}, max_iter=5, rng=0, time_limit=20)
+    assert np.isfinite(fit.to_dense()).all()

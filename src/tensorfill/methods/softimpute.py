@@ -96,6 +96,11 @@ class SoftImpute(Method):
         largest = (largest_cut(nort, problem, rng) or 1.0) * nort.regulariser(problem).tau
         return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
 
+    def check(self, problem: Problem) -> None:
+        """Refuse a lambda below the rounding of the data, as NORT does."""
+        super().check(problem)
+        self.as_nort(problem).check(problem)
+
     def rescaled(self, ratio: float) -> Self:
         """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""
         return replace(self, lam=float(self.lam) * math.sqrt(ratio))

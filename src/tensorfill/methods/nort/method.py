@@ -16,7 +16,7 @@ from ...algebra.storage import Storage
 from ...algebra.unfolding import columns, large_modes
 from ...losses import Square
 from ...models import FoldedLowRank, Model
-from ...penalties import Nuclear, Penalty, make_penalty
+from ...penalties import Nuclear, Penalty, cut, make_penalty
 from ...penalties.family import SCALED_BY_CUT
 from ...penalties.units import penalty_in_unit, power_of_penalty
 from ..base import STAGES, Callback, Method, Result, Solver
@@ -32,6 +32,9 @@ from .solver import NortSolver
 
 STEP_MARGIN = 1.01
 """The default tau is this much above the curvature."""
+
+ROUNDING = 1e-9
+"""A tau below the curvature by this share counts as equal to it: that of graphs is found by iterations."""
 
 T = TypeVar("T")
 
@@ -130,8 +133,12 @@ class Nort(Method):
         return replace(super().in_unit(exponent, loss, order), **changed)
 
     def check(self, problem: Problem) -> None:
-        """Refuse to polish by least squares if the problem is not one of least squares."""
+        """Refuse settings that cannot work: a tau, a lambda, or a polish that is not for this problem."""
         super().check(problem)
+        if not self.open_settings:
+            self._check_lambda(problem)
+        elif self.tau is not None:
+            self._step_of(problem)
         if self.polish is True and not _is_least_squares(problem):
             raise ValueError(
                 "polish=True needs loss 'square' without graphs, but the loss is "
@@ -185,8 +192,34 @@ class Nort(Method):
             full if limit is None else min(full, whole_number(limit, "max_rank", at_least=1))
             for limit, full in zip(limits, most, strict=True)
         )
-        tau = STEP_MARGIN * problem.curvature if self.tau is None else real_number(self.tau, "tau", above=0)
+        tau = self._step_of(problem)
         return ProximalAverage(modes, lam, self._penalties(modes, sum(lam) / tau), ranks, tau)
+
+    def _check_lambda(self, problem: Problem) -> None:
+        """Refuse a lambda that takes nothing away, and would be reached after hundreds of larger ones."""
+        found, values = self.regulariser(problem), problem.observations.values
+        if found.total == 0 or not math.isfinite(found.tau):
+            return
+        largest = float(np.linalg.norm(values.astype(np.float64)))
+        threshold = cut(found.penalties[0], found.total / found.tau, largest=largest)
+        if threshold <= np.finfo(values.dtype).eps * largest and largest > 0:
+            raise ValueError(
+                f"lam={found.total:.3g} in all keeps singular values down to the rounding of the data, whose norm is "
+                f"{largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
+            )
+
+    def _step_of(self, problem: Problem) -> float:
+        """Return tau, just above the curvature by default; with less, steps need not lower the objective."""
+        curvature = problem.curvature
+        if self.tau is None:
+            return STEP_MARGIN * curvature
+        tau = real_number(self.tau, "tau", above=0)
+        if tau < curvature * (1 - ROUNDING):
+            raise ValueError(
+                f"tau must be at least {curvature:.6g}, the curvature of the loss and of its graphs, but {self.tau!r} "
+                "was given; leave it out for a tau just above that."
+            )
+        return tau
 
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the modes, the lambda and the penalty of each mode, and tau spelled out."""

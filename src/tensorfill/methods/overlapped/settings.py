@@ -57,6 +57,11 @@ class Overlapped(Method):
         """Return the powers of the objective, of lambda, of the threshold and of the weights of squares."""
         return {"objective": loss, "lam": loss - 1, "cut": loss - 1, "zeta": loss - 2, "tau": loss - 2}
 
+    def check(self, problem: Problem) -> None:
+        """Refuse what NORT with the same regulariser refuses: a tau below the curvature, a lambda below rounding."""
+        super().check(problem)
+        self.as_nort().check(_with_curvature(problem))
+
     def search(self) -> Search | None:
         """Return the search for the singular value threshold and, if the penalty bends, for where it does."""
         return CutSearch(self) if self.open_settings else None
