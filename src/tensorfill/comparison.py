@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from ._support.checks import generator
 from ._support.clock import Clock
 from ._support.memory import PeakMemory
-from ._support.parallel import blas_threads
+from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from ._support.records import Records
 from ._support.types import Floats
@@ -24,6 +24,7 @@ from .choosing.pipeline import Pipeline
 from .choosing.splits import Choice
 from .choosing.task import Run
 from .choosing.trials import error_of, standard_error_of
+from .choosing.units import Unit
 from .losses import Loss, Robust
 from .methods.base import Method, Status, Stopped
 from .methods.registry import COMPARED
@@ -152,6 +153,7 @@ def compare(
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
+    n_jobs: int | None = None,
 ) -> Comparison:
     """Compare methods on the same held-out entries.
 
@@ -165,7 +167,7 @@ def compare(
     methods
         Names of methods or method objects; ``"auto"`` for those of ``"nort"``, ``"grow"``, ``"cp"`` and
         ``"softimpute"`` that take the data, and ``"all"`` for every method that takes it.
-    missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress
+    missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress, n_jobs
         As in `tensorfill.complete`.
     smooth
         As in `tensorfill.complete`, but by default no smooth field is added, to compare the methods themselves.
@@ -203,13 +205,14 @@ def compare(
     )
     named = methods if isinstance(methods, str) else list(methods)
     made = candidates(named, {}, job, COMPARED)
-    with Display(progress) as display, blas_threads(1):
-        pipeline = Pipeline(job.task, Run(random, clock, display))
+    with Display(progress) as display, one_blas_thread, threads(n_jobs):
+        unit = Unit.of(job.task.observations, job.task.loss, made)
+        pipeline = Pipeline(unit.task(job.task), Run(random, clock, display, unit=unit))
         rows: list[Contender] = []
         try:
-            pipeline.prepare(made)
-            for method in made:
-                rows.append(_contender(pipeline, method, clock.part(1 / (len(made) - len(rows)))))
+            pipeline.prepare(unit.methods(made))
+            for method in unit.methods(made):
+                rows.append(_contender(pipeline, method, clock.part(1 / (len(made) - len(rows))), unit))
         except (Stopped, KeyboardInterrupt) as stop:
             # The methods that are done stay a comparison.
             if not rows and isinstance(stop, Stopped) and stop.status is Status.TIME_LIMIT:
@@ -221,21 +224,21 @@ def compare(
     return Comparison(sorted(rows, key=lambda row: row.held_out))
 
 
-def _contender(pipeline: Pipeline, method: Method, clock: Clock) -> Contender:
+def _contender(pipeline: Pipeline, method: Method, clock: Clock, unit: Unit) -> Contender:
     watch = Clock()
     with PeakMemory() as peak:
         answer = pipeline.contend(method, clock)
     stages = {"centred": answer.centred, "polished": answer.polish, "smoothed": answer.smoothing}
     return Contender(
-        method=answer.final(pipeline.entries),
-        held_out=error_of(answer.losses),
-        standard_error=standard_error_of(answer.losses),
+        method=unit.method(answer.final(pipeline.entries)),
+        held_out=unit.error(error_of(answer.losses)),
+        standard_error=unit.error(standard_error_of(answer.losses)),
         seconds=watch.elapsed,
         memory=peak.bytes,
         ranks=answer.models[0].ranks,
-        tried=answer.trial.point.tried,
+        tried=unit.tried(method, answer.trial.point.tried),
         trials=len(answer.trials.points),
         stages=tuple(name for name, done in stages.items() if done),
-        losses=answer.losses,
+        losses=unit.losses(answer.losses),
         clipped=answer.trials.clipped,
     )

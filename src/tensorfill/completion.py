@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from ._support.checks import generator, whole_number
 from ._support.clock import Clock
 from ._support.interrupts import Interrupts
-from ._support.parallel import blas_threads
+from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from ._support.timing import Timing
 from .choosing.answer import Outcome
@@ -32,6 +32,7 @@ from .choosing.pipeline import Pipeline
 from .choosing.recipe import Recipe
 from .choosing.splits import Choice
 from .choosing.task import Run, needs_choice
+from .choosing.units import Unit
 from .choosing.updating import core_of
 from .fit import Fit
 from .io.formats import read
@@ -64,6 +65,7 @@ def complete(
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
     callback: Callback | None = None,
+    n_jobs: int | None = None,
     **settings: Any,
 ) -> Fit:
     """Fill in the missing entries of a tensor.
@@ -133,6 +135,10 @@ def complete(
         Whether to show a progress bar.
     callback
         Called after every iteration with its record and the model so far; returning something true stops the run.
+    n_jobs
+        The number of threads, -1 for one for each core. By default it is the number of cores that the process may use,
+        or less if ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` is set to less. It decides on the time only: the answer
+        is the same for any number, bit for bit. BLAS has one thread while this runs.
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
         `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
@@ -184,13 +190,16 @@ def complete(
     if isinstance(start, Fit):
         job = _without_a_start_of_another_kind(job, methods[0], start)
     warn_of_nothing_missing(job.observations, job.task.loss)
-    with Interrupts(clock) as interrupts, Display(progress, clock) as display, blas_threads(1):
-        pipeline = Pipeline(job.task, Run(random, clock, display, callback, interrupts))
+    with Interrupts(clock) as interrupts, Display(progress, clock) as display, one_blas_thread, threads(n_jobs):
+        unit = Unit.of(job.task.observations, job.task.loss, methods)
+        pipeline = Pipeline(unit.task(job.task), Run(random, clock, display, callback, interrupts, unit))
         if choosing:
-            outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
+            every = method != "auto" or bool(job.task.stages_asked())
+            outcome = pipeline.best_of(unit.methods(methods), all_of_them=every)
         else:
-            outcome = pipeline.as_given(methods[0])
-        baselines = _simple_answers(pipeline, outcome, labels, display)
+            outcome = pipeline.as_given(unit.methods(methods)[0])
+        baselines = unit.baselines(_simple_answers(pipeline, outcome, labels, display))
+        outcome = unit.outcome(outcome)
         warn_of_empty_slices(outcome, job.task, labels)
         warn_of_a_fit_near_zero(outcome, job.task)
         warn_of_a_simple_answer(outcome, baselines, labels)
@@ -283,7 +292,7 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
 _USUAL = {
     name: each.default
     for name, each in inspect.signature(complete).parameters.items()
-    if name not in ("data", "settings", "rng", "progress", "callback")
+    if name not in ("data", "settings", "rng", "progress", "callback", "n_jobs")
 }
 """The arguments of `complete` that belong to a recipe, with their defaults."""
 

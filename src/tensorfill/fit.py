@@ -387,6 +387,7 @@ class Fit(Summary):
         rng: int | np.random.Generator | None = None,
         progress: bool = False,
         callback: Callback | None = None,
+        n_jobs: int | None = None,
     ) -> Fit:
         """Return a fit of the old data and new data together, at a fraction of the cost of a new search.
 
@@ -401,7 +402,7 @@ class Fit(Summary):
         new
             New entries, as any kind of data that `tensorfill.complete` takes. A label that is not known yet, such as a
             new day, user or station, is a new index of its mode. Data without labels counts indices from 0.
-        missing, value, layout, time_limit, rng, progress, callback
+        missing, value, layout, time_limit, rng, progress, callback, n_jobs
             As in `tensorfill.complete`.
 
         Examples
@@ -416,7 +417,7 @@ class Fit(Summary):
         ((30, 20), True)
         """
         how = {"missing": missing, "value": value, "layout": layout}
-        run = {"time_limit": time_limit, "rng": rng, "progress": progress, "callback": callback}
+        run = {"time_limit": time_limit, "rng": rng, "progress": progress, "callback": callback, "n_jobs": n_jobs}
         return replace(self, **changes_by(self, new, how, run))
 
     def save(self, path: str | PathLike[str], *, data: bool = False) -> None:

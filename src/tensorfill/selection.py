@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ._support.checks import generator, whole_number
-from ._support.parallel import blas_threads
+from ._support.parallel import one_blas_thread
 from .choosing.candidates import candidates
 from .choosing.job import taken_in
 from .choosing.splits import Choice, make_splits
 from .choosing.trials import Trials
+from .choosing.units import Unit
 from .choosing.walk import search_for
 from .losses import Loss
 from .methods.base import Method
@@ -21,6 +22,7 @@ from .methods.search import Path, PathPoint
 __all__ = ["Path", "PathPoint", "path"]
 
 
+@one_blas_thread
 def path(
     data: Any,
     *,
@@ -55,15 +57,15 @@ def path(
     """
     random = generator(rng)
     job = taken_in(data, loss=loss, choose=choose, rng=random)
-    (made,) = candidates([method], settings, job)
-    task = job.task
+    found = candidates([method], settings, job)
+    unit = Unit.of(job.task.observations, job.task.loss, found)
+    task, (made,) = unit.task(job.task), unit.methods(found)
     parts, _ = make_splits(task.observations, task.loss, task.choice, random)  # type: ignore[arg-type]
     trials, search = Trials(parts, random), search_for(made)
-    with blas_threads(1):
-        if isinstance(search, NortSearch):
-            search.trace(trials, q, None if points is None else whole_number(points, "points", at_least=1))
-        elif q is not None or points is not None:
-            raise ValueError(f"q and points are for method 'nort', but the method is '{made.name}'; leave them out.")
-        else:
-            search.run(trials)
-    return Path(trials.points)
+    if isinstance(search, NortSearch):
+        search.trace(trials, q, None if points is None else whole_number(points, "points", at_least=1))
+    elif q is not None or points is not None:
+        raise ValueError(f"q and points are for method 'nort', but the method is '{made.name}'; leave them out.")
+    else:
+        search.run(trials)
+    return Path([unit.point(point) for point in trials.points])

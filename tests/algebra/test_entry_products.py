@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfill.algebra import entry_products, tucker_entries
+from tensorfill._support import parallel
 from tensorfill.algebra.entry_products import TermEntries
 from tests.strategies import generators, observed, scatter, shapes
 
@@ -15,9 +15,10 @@ LETTERS = "abcdef"
 
 
 @pytest.fixture(params=[1, 3], ids=["one thread", "three threads"], autouse=True)
-def threads(request, monkeypatch):
-    monkeypatch.setattr(tucker_entries, "thread_count", lambda: request.param)
-    monkeypatch.setattr(entry_products, "LEAST_SHARE", 4)
+def few_entries_are_shared(request, monkeypatch):
+    monkeypatch.setattr(parallel, "LEAST_PART", 4)
+    with parallel.threads(request.param):
+        yield
 
 
 @st.composite

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tensorfill._support import parallel
 from tensorfill.algebra import operators, pattern
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.operators import DenseUnfolding, SparsePlusLowRank, add_dense
@@ -36,9 +37,10 @@ THREADS = [1, 2, 5]
 
 
 def threads(count):
-    """Share the work among `count` threads, however few the entries are; there may be fewer cores."""
+    """Share the work in `count` parts among as many threads, however few the entries are."""
     stack = ExitStack()
-    stack.enter_context(mock.patch.object(pattern, "thread_count", return_value=count))
+    stack.enter_context(parallel.threads(count))
+    stack.enter_context(mock.patch.object(pattern, "MOST_PARTS", count))
     stack.enter_context(mock.patch.object(pattern, "SMALLEST_SHARE", 1))
     return stack
 

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfill.algebra import tucker_entries
-from tensorfill.algebra.tucker_entries import FactorRows, gradients, sums_over_blocks, thread_shares, values_at
+from tensorfill._support import parallel
+from tensorfill.algebra.tucker_entries import FactorRows, gradients, sums_over_blocks, values_at
 from tests.strategies import generators
 
 
 @pytest.fixture(params=[1, 3], ids=["one thread", "three threads"], autouse=True)
-def threads(request, monkeypatch):
-    monkeypatch.setattr(tucker_entries, "thread_count", lambda: request.param)
-    monkeypatch.setattr(tucker_entries, "LEAST_SHARE", 4)
+def few_entries_are_shared(request, monkeypatch):
+    monkeypatch.setattr(parallel, "LEAST_PART", 4)
+    with parallel.threads(request.param):
+        yield
 
 
 @st.composite
@@ -68,14 +69,6 @@ def test_one_is_the_transpose_of_the_other(problem):
     forth = values @ values_at(coords, groups, core, rows)
     back = np.vdot(core, sums_over_blocks(coords, groups, values, rows, shape))
     assert forth == pytest.approx(back, abs=1e-9)
-
-
-@given(first=st.integers(0, 50), count=st.integers(0, 50), most=st.integers(0, 5))
-def test_the_shares_of_the_threads_are_all_entries_once(first, count, most):
-    shares = thread_shares(first, first + count, most=most)
-    assert (shares[0], shares[-1]) == (first, first + count)
-    assert (np.diff(shares) >= 0).all()
-    assert len(shares) - 1 == max(1, min(tucker_entries.thread_count(), most))
 
 
 @given(problem=problems())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfill import Observations
-from tensorfill.algebra import tucker_entries
+from tensorfill._support import parallel
 from tensorfill.algebra.compiled import cp as kernels
 from tensorfill.methods.cp_least_squares import CPLeastSquares, sums_over_rows
 from tensorfill.models import CPModel
@@ -165,8 +165,8 @@ def test_sums_over_rows(threads, data, rng):
     np.add.at(full, rows, w[:, :, None] * w[:, None, :])
     separate = np.diagonal(full, axis1=1, axis2=2)
     given_ = coords, values, factors, mode
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tucker_entries, "thread_count", lambda: threads)
+    with pytest.MonkeyPatch.context() as patch, parallel.threads(threads):
+        patch.setattr(parallel, "LEAST_PART", 4)
         gram, found = sums_over_rows(kernels.row_normal_equations, *given_, (terms, terms))
         np.testing.assert_allclose(gram, np.tril(full), atol=1e-10)
         np.testing.assert_allclose(found, rhs, atol=1e-10)

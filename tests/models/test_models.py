@@ -286,6 +286,13 @@ class TestModelContract:
         close(full, dense, model)
         close(model.predict(all_coordinates(shape)), dense.ravel(), model)
 
+    def test_a_multiple_by_a_power_of_two_has_the_same_digits(self, model):
+        for factor in (4.0, 2.0**-20):
+            multiple = model.scaled(factor)
+            assert (type(multiple), multiple.dtype, multiple.ranks) == (type(model), model.dtype, model.ranks)
+            np.testing.assert_array_equal(multiple.to_dense(), factor * model.to_dense())
+            np.testing.assert_array_equal(multiple.predict([[1, 2, 3]]), factor * model.predict([[1, 2, 3]]))
+
     @each_factory
     @settings(max_examples=15, deadline=None)
     @given(data=st.data(), rng=generators)

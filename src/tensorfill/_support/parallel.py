@@ -1,26 +1,96 @@
-"""Independent tasks in parallel threads; compiled loops and BLAS release the interpreter lock."""
+"""Independent tasks in parallel threads; compiled loops and BLAS release the interpreter lock.
+
+The number of threads never changes a result. Work on many entries is cut into parts by the number of entries alone
+(`parts_of`), each part has a result of its own, and these are added in the order of the parts. BLAS, whose sums do
+depend on its threads, has one.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import ContextDecorator, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from .checks import whole_number
+from .types import Integers
+
 T = TypeVar("T")
+
+MOST_PARTS = 8
+"""Work on entries is cut into at most this many parts, so at most as many threads share it."""
+
+LEAST_PART = 2**13
+"""A part of fewer entries than this is not worth a thread."""
+
+LIMITS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
+"""Variables of the environment that limit the threads of compiled loops."""
 
 _here = threading.local()
 
 
 def thread_count() -> int:
-    """Return how many threads may share work: all cores of the machine, or one inside work that is shared already."""
-    return 1 if getattr(_here, "at_work", False) else _cores()
+    """Return how many threads may share work: as many as `threads` allows, one inside work that is shared already."""
+    return 1 if getattr(_here, "at_work", False) else getattr(_here, "allowed", None) or _cores()
+
+
+@contextmanager
+def threads(n_jobs: int | None) -> Iterator[None]:
+    """Share the work of this thread among so many, within the context.
+
+    Parameters
+    ----------
+    n_jobs
+        The number of threads; -1 for one for each core. None leaves the number as it is: one for each core that the
+        process may use, unless the environment sets a lower limit.
+    """
+    before = getattr(_here, "allowed", None)
+    _here.allowed = before if n_jobs is None else checked_threads(n_jobs)
+    try:
+        yield
+    finally:
+        _here.allowed = before
+
+
+def checked_threads(n_jobs: Any) -> int:
+    """Return a number of threads; -1 stands for one for each core.
+
+    >>> checked_threads(2)
+    2
+    >>> checked_threads(0)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_jobs, unless -1 for all cores or None, must be a whole number of at least 1, but 0 was given.
+    """
+    if not isinstance(n_jobs, bool) and n_jobs == -1:
+        return _all_cores()
+    return whole_number(n_jobs, "n_jobs, unless -1 for all cores or None,", at_least=1)
+
+
+def parts_of(first: int, last: int, *, beside: int = 0) -> Integers:
+    """Return where the entries from `first` to `last` are cut into parts, which does not depend on the threads.
+
+    Parameters
+    ----------
+    first, last
+        The entries.
+    beside
+        How many numbers of its own each part adds to. To make them must not cost more than to walk the entries.
+
+    Examples
+    --------
+    >>> parts_of(0, 2**15).tolist(), parts_of(0, 2**15, beside=2**14).tolist()
+    ([0, 8192, 16384, 24576, 32768], [0, 16384, 32768])
+    """
+    most = min(MOST_PARTS, (last - first) // max(LEAST_PART, beside))
+    return np.linspace(first, last, max(1, most) + 1).astype(np.int64)
 
 
 def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tuple[T, ...]:
@@ -51,7 +121,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
         finally:
             _here.at_work = False
 
-    helping = [_pool(os.getpid()).submit(work) for _ in range(helpers)]
+    helping = [_pool(os.getpid(), helpers).submit(work) for _ in range(helpers)]
     try:
         work()
     finally:
@@ -73,9 +143,48 @@ def in_rounds(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tup
     return *side_by_side(tasks[:filled], worth_it=worth_it), *(task() for task in tasks[filled:])
 
 
-def blas_threads(count: int) -> AbstractContextManager[Any]:
-    """Limit BLAS to this many threads within the context."""
-    return _libraries().limit(limits=count, user_api="blas")  # type: ignore[no-any-return]
+class _OneBlasThread(ContextDecorator):
+    """Limits BLAS to one thread within the context, or within a function that it decorates.
+
+    The limit holds for the whole process, so contexts that overlap, in whatever threads, are counted: the first one
+    sets the limit, and the last one restores what was before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        libraries = _libraries()
+        with self._lock:
+            # The first limit knows what was before, even if an interrupt came before it was counted.
+            self._limit = self._limit or libraries.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside = max(self._inside - 1, 0)
+            if self._inside == 0:
+                self._restore()
+
+    def _restore(self) -> None:
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            limit.restore_original_limits()
+
+    def forget(self) -> None:
+        """Begin anew, in a forked process: it has none of the threads that were inside."""
+        self._lock, self._inside = threading.Lock(), 0
+        self._restore()
+
+
+one_blas_thread = _OneBlasThread()
+"""The context in which BLAS has one thread. Its threads wait busily for one another, which is slower beside the threads
+of compiled loops, and the rounding of its sums depends on their number."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=one_blas_thread.forget)
 
 
 @cache
@@ -87,13 +196,21 @@ def _libraries() -> ThreadpoolController:
 
 
 @cache
-def _cores() -> int:
+def _all_cores() -> int:
+    """Return how many cores the process may use."""
     from joblib import cpu_count
 
     return int(cpu_count())
 
 
 @cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Return the threads of a process, made once; a forked process has none of its parent's."""
-    return ThreadPoolExecutor(max(1, _cores() - 1), thread_name_prefix="tensorfill")
+def _cores() -> int:
+    """Return how many cores the process may use, or fewer if the environment limits threads."""
+    given = [os.environ.get(name, "").strip() for name in LIMITS]
+    return min([_all_cores(), *(int(each) for each in given if each.isdigit() and int(each) > 0)])
+
+
+@cache
+def _pool(process: int, helpers: int) -> ThreadPoolExecutor:
+    """Return this many threads of a process, made once; a forked process has none of its parent's."""
+    return ThreadPoolExecutor(helpers, thread_name_prefix="tensorfill")

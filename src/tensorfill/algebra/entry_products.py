@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._support.parallel import side_by_side
+from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
-from .tucker_entries import LEAST_SHARE, thread_shares
 from .unfolding import smallest_index_type
 
 
@@ -39,7 +38,7 @@ class TermEntries:
         from .compiled import cp
 
         out = np.empty(len(self._coords), dtype=flat.dtype)
-        shares = itertools.pairwise(self._shares(0))
+        shares = itertools.pairwise(parts_of(0, len(self._coords)))
         side_by_side([partial(cp.values_at, self._coords, flat, self._starts(terms), terms, *x, out) for x in shares])
         return out
 
@@ -62,14 +61,9 @@ class TermEntries:
         """Return where each factor starts in the flat array."""
         return np.cumsum([0, *(size * terms for size in self._shape[:-1])]).astype(np.int64)
 
-    def _shares(self, numbers: int) -> Integers:
-        """Return where the entries are cut for the threads, if each of them has this many numbers of its own."""
-        entries = len(self._coords)
-        return thread_shares(0, entries, most=min(entries // LEAST_SHARE, entries // max(numbers, 1)))
-
     def _summed(self, add: Callable[..., None], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
-        """Return what the threads add, each to an array of its own."""
-        shares = self._shares(int(np.prod(shape)))
+        """Return what the parts of the entries add, each to an array of its own."""
+        shares = parts_of(0, len(self._coords), beside=int(np.prod(shape)))
         sums = np.zeros((len(shares) - 1, *shape), dtype)
         side_by_side([partial(add, *share, out) for share, out in zip(itertools.pairwise(shares), sums, strict=True)])
         total: Floats = sums.sum(axis=0)

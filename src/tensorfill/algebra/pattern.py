@@ -2,8 +2,8 @@
 
 A loop over the entries is fast if no two threads write to the same place, and if the part of the long factor that is in
 use fits in a core's cache. So the columns of every unfolding are cut into pieces, ranges of their leading mode, that
-fit in the cache. Each thread has a share of the pieces and processes them one after the other. The entries stay in C
-order for every mode.
+fit in the cache. A thread takes a share of the pieces and processes them one after the other. How many shares there are
+does not depend on the number of threads, and so no result does. The entries stay in C order for every mode.
 
 - The leading mode of the unfoldings along modes 1, 2, ... is mode 0: the entries of a piece are consecutive.
 - The leading mode of the unfolding along mode 0 is mode 1: each slice of mode 0 contributes one run of entries to each
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .._support.parallel import side_by_side, thread_count
+from .._support.parallel import MOST_PARTS, side_by_side
 from .._support.types import Floats, Integers
 from .component import Component, WeightedComponent, scaled
 from .svd import lanes_of
@@ -39,7 +39,7 @@ SHORTEST_RUN = 16
 
 
 class Share(NamedTuple):
-    """The part of the work that one thread does.
+    """A part of the work, which one thread does.
 
     Parameters
     ----------
@@ -74,16 +74,16 @@ class SparsePattern:
         self.count = len(coords)
         self.rows = {mode: _unsigned(np.ascontiguousarray(coords[:, mode])) for mode in modes}
         self.cols = {mode: _unsigned(column_index(coords, shape, mode)) for mode in modes}
-        threads = min(thread_count(), 1 + self.count // SMALLEST_SHARE)
-        self.shares = {mode: self._cut(coords[:, 0], mode, threads) for mode in modes}
+        count = min(MOST_PARTS, 1 + self.count // SMALLEST_SHARE)
+        self.shares = {mode: self._cut(coords[:, 0], mode, count) for mode in modes}
         self._kept = threading.local()
 
-    def _cut(self, first: Integers, mode: int, threads: int) -> list[Share]:
-        """Return the share of each thread; entries plus columns are about the same for all of them."""
+    def _cut(self, first: Integers, mode: int, shares: int) -> list[Share]:
+        """Return about so many shares; entries plus columns are about the same for all of them."""
         leading, size = self.shape[leading_mode(mode)], columns(self.shape, mode)
         slices = np.unique(first).astype(np.int64) if mode == 0 else np.zeros(1, dtype=np.int64)
         count = min(math.ceil(size * ROW_BYTES / CACHED_BYTES), self.count // (SHORTEST_RUN * len(slices)))
-        limits = np.unique(np.linspace(0, leading, max(count, threads) + 1).astype(np.int64))
+        limits = np.unique(np.linspace(0, leading, max(count, shares) + 1).astype(np.int64))
         if mode == 0:
             # Entries in C order are sorted by this number.
             place = first.astype(np.int64) * size + self.cols[0].astype(np.int64)
@@ -94,7 +94,7 @@ class SparsePattern:
         pieces = np.stack([limits[:-1], limits[1:]], axis=1) * (size // leading)
         work = (runs[..., 1] - runs[..., 0]).sum(axis=1) + pieces[:, 1] - pieces[:, 0]
         done = np.concatenate([[0], np.cumsum(work)])
-        edges = np.unique(np.searchsorted(done, np.linspace(0, done[-1], threads + 1)))
+        edges = np.unique(np.searchsorted(done, np.linspace(0, done[-1], shares + 1)))
         edges[0], edges[-1] = 0, len(work)
         return [_share(pieces[start:stop], runs[start:stop]) for start, stop in itertools.pairwise(edges)]
 

@@ -12,11 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from .._support.parallel import side_by_side, thread_count
+from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
-
-LEAST_SHARE = 2**13
-"""A thread for fewer entries than this is not worth its start."""
 
 
 class FactorRows:
@@ -62,7 +59,7 @@ def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows
     from .compiled import tucker
 
     out = np.empty(len(coords))
-    shares = thread_shares(0, len(coords), most=len(coords) // LEAST_SHARE)
+    shares = parts_of(0, len(coords))
     given = coords, groups, core, *rows.arrays
     side_by_side([partial(tucker.values_at, *given, *share, out) for share in itertools.pairwise(shares)])
     return out
@@ -77,7 +74,7 @@ def sums_over_blocks(
     """
     from .compiled import tucker
 
-    shares = thread_shares(0, len(coords), most=min(len(coords) // LEAST_SHARE, len(coords) // (shape[0] * shape[1])))
+    shares = parts_of(0, len(coords), beside=shape[0] * shape[1])
     sums = np.zeros((len(shares) - 1, *shape))
     given = coords, groups, values, *rows.arrays
     tasks = [
@@ -105,7 +102,7 @@ def gradients(coords: Integers, slopes: Floats, core: Floats, rows: FactorRows) 
     """
     from .compiled import tucker_derivatives
 
-    shares = thread_shares(0, len(coords), most=min(len(coords) // LEAST_SHARE, len(coords) // core.size))
+    shares = parts_of(0, len(coords), beside=core.size)
     to_rows, to_core = (np.zeros((len(shares) - 1, numbers.size)) for numbers in (rows.flat, core))
     given = coords, slopes, core, *rows.arrays
     tasks = [
@@ -125,11 +122,6 @@ def changes_at(
     out = np.empty(len(coords))
     here, onward = (np.ascontiguousarray(each, dtype=np.float64).ravel() for each in (core, core_change))
     given = coords, here, onward, rows.flat, row_changes.flat, rows.starts, rows.ranks
-    shares = thread_shares(0, len(coords), most=len(coords) // LEAST_SHARE)
+    shares = parts_of(0, len(coords))
     side_by_side([partial(tucker_derivatives.changes_at, *given, *share, out) for share in itertools.pairwise(shares)])
     return out
-
-
-def thread_shares(first: int, last: int, *, most: int) -> Integers:
-    """Return where the entries from `first` to `last` are cut for the threads, into `most` shares at most."""
-    return np.linspace(first, last, max(1, min(thread_count(), most)) + 1).astype(np.int64)

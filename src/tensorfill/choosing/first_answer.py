@@ -33,7 +33,7 @@ class Effects(Method):
 
     Parameters
     ----------
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`; nothing depends on them.
 
     Examples

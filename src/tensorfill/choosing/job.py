@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from .._support.checks import choice as one_of
 from .._support.checks import mode_number
+from .._support.parallel import one_blas_thread
 from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..losses import Loss, Robust, make_loss, prepare
@@ -21,6 +22,7 @@ from .kernel_width import checked_graphs
 from .smooth_field import smooth_modes
 from .splits import Choice
 from .task import Task
+from .units import check_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,7 @@ class Job:
     labelled: Labelled
 
 
+@one_blas_thread
 def taken_in(
     data: Any,
     *,
@@ -69,7 +72,7 @@ def taken_in(
     taken = take_in(data, missing=missing, value=value, layout=layout)
     labels = taken.labels
     observations = taken.observations.astype(dtype)
-    _check_size_of_values(observations)
+    check_size(observations)
     smooth_by_number: Any = labels.numbers(smooth)
     prepared, fitted = loss, observations
     if not is_robust(loss):
@@ -89,20 +92,6 @@ def taken_in(
         start=start,
     )
     return Job(task, observations, taken)
-
-
-EXTREMES = {"float64": 1e40, "float32": 1e15}
-"""The squares and fourth powers of values up to this size, and down to its inverse, are far from the ends of floats."""
-
-
-def _check_size_of_values(observations: Observations) -> None:
-    largest = float(np.abs(observations.values).max(initial=0.0))
-    extreme = EXTREMES[observations.dtype.name]
-    if largest > extreme or 0 < largest < 1 / extreme:
-        raise ValueError(
-            f"The largest value is {largest:.3g} in size, and must lie between {1 / extreme:g} and {extreme:g} for "
-            f"{observations.dtype.name}; divide the values by a constant first."
-        )
 
 
 def _checked_same(same: Any, labels: Labels, shape: tuple[int, ...]) -> tuple[int, int] | None:

@@ -228,7 +228,8 @@ class Pipeline:
         before = self._current
 
         def tried(trial: Trial) -> None:
-            self._run.display.tried(sum(len(each.points) for each in self._trials), trial.point.held_out)
+            error = self._run.unit.error(trial.point.held_out)
+            self._run.display.tried(sum(len(each.points) for each in self._trials), error)
             answer = Answer.of(trials, search, trial)
             if trials.best is trial and answer.beats(before):
                 self._current = answer

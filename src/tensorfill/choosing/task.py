@@ -20,6 +20,7 @@ from ..observations import Observations
 from .centring import can_centre, is_of_differences
 from .corrupt import is_robust
 from .splits import Choice
+from .units import Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,8 @@ class Run:
         Called after every iteration; returning something true stops the run.
     interrupts
         What Ctrl-C does.
+    unit
+        The unit that the data is fitted in; what is shown, and what the callback gets, is in the units of the data.
     """
 
     rng: np.random.Generator
@@ -45,14 +48,16 @@ class Run:
     display: Display = field(default_factory=lambda: Display(False))
     callback: Callback | None = None
     interrupts: Interrupts = field(default_factory=Interrupts)
+    unit: Unit = field(default_factory=Unit)
 
     def watch(self, *, counting: bool = True) -> Callback:
         """Return a callback that shows each iteration, if they are counted, and then asks the caller's own."""
 
         def watch(record: Record, model: Model) -> object:
+            record = self.unit.record(record)
             if counting:
                 self.display.iteration(record)
-            return None if self.callback is None else self.callback(record, model)
+            return None if self.callback is None else self.callback(record, self.unit.model(model))
 
         return watch
 

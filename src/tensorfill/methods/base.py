@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -14,8 +14,9 @@ import numpy as np
 from .._support.checks import listed, real_number, whole_number
 from .._support.clock import Clock
 from .._support.memory import physical_bytes
-from .._support.parallel import blas_threads
+from .._support.parallel import one_blas_thread
 from .._support.records import Records
+from .._support.scaling import times_power_of_two
 from .._support.words import bytes_in_words
 from ..losses import Square, error
 from ..losses.robust import Robust
@@ -206,9 +207,6 @@ class Method(ABC):
         At most this many iterations.
     tol
         Stop when the objective changed, relative to its value, by less than this in two iterations running.
-    blas_threads
-        Threads that BLAS may use. BLAS threads wait busily for one another. On a machine with other work to do, or
-        beside compiled loops with threads of their own, more of them are slower.
     """
 
     name: ClassVar[str]
@@ -247,7 +245,6 @@ class Method(ABC):
 
     max_iter: int = 500
     tol: float = 1e-4
-    blas_threads: int = 1
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -257,7 +254,6 @@ class Method(ABC):
     def __post_init__(self) -> None:
         whole_number(self.max_iter, "max_iter", at_least=1)
         real_number(self.tol, "tol", at_least=0)
-        whole_number(self.blas_threads, "blas_threads", at_least=1)
 
     @abstractmethod
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
@@ -285,6 +281,33 @@ class Method(ABC):
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the defaults that depend on the problem spelled out."""
         return self
+
+    # In which unit
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the power of the unit of the data that the objective has, and each setting that has one.
+
+        Data multiplied by c, with every such setting multiplied by c to its power, has c times the answer. A subclass
+        whose settings depend on the unit of the data names them here.
+
+        Parameters
+        ----------
+        loss
+            The power that the loss of an entry has: 2 for squares.
+        order
+            The order of the tensor.
+        """
+        return {"objective": loss}
+
+    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+        """Return the same settings for data that is divided by ``2**exponent``; see `powers`."""
+        names = {field.name for field in fields(self)}
+        changed = {
+            name: times_power_of_two(getattr(self, name), -exponent * power)
+            for name, power in self.powers(loss, order).items()
+            if name in names
+        }
+        return replace(self, **changed) if changed else self
 
     # What fits together
 
@@ -325,6 +348,7 @@ class Method(ABC):
 
     # The loop
 
+    @one_blas_thread
     def solve(
         self,
         problem: Problem,
@@ -378,21 +402,20 @@ class Method(ABC):
         records = [record(0)]
         status, small_changes = Status.MAX_ITER, 0
         try:
-            with blas_threads(self.blas_threads):
-                for iteration in range(1, self.max_iter + 1):
-                    before = solver.progress().merit
-                    solver.step()
-                    after = solver.progress().merit
-                    small_changes = small_changes + 1 if abs(before - after) <= self.tol * abs(after) else 0
-                    records.append(record(iteration))
-                    if callback is not None and callback(records[-1], solver.model()):
-                        status = Status.CALLBACK
-                    elif small_changes >= 2 and iteration >= at_least:
-                        status = Status.CONVERGED
-                    elif limit.expired:
-                        status = Status.TIME_LIMIT
-                    if status is not Status.MAX_ITER:
-                        break
+            for iteration in range(1, self.max_iter + 1):
+                before = solver.progress().merit
+                solver.step()
+                after = solver.progress().merit
+                small_changes = small_changes + 1 if abs(before - after) <= self.tol * abs(after) else 0
+                records.append(record(iteration))
+                if callback is not None and callback(records[-1], solver.model()):
+                    status = Status.CALLBACK
+                elif small_changes >= 2 and iteration >= at_least:
+                    status = Status.CONVERGED
+                elif limit.expired:
+                    status = Status.TIME_LIMIT
+                if status is not Status.MAX_ITER:
+                    break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Result(solver.model(), status, History(records))

@@ -21,7 +21,7 @@ appended one by one, each of them a rank-one approximation of the residuals that
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -73,7 +73,7 @@ class CP(Method):
         its rank.
     ridge
         The weight of the squared factors, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples
@@ -103,6 +103,10 @@ class CP(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The rank and the ridge, if they are ``"auto"``."""
         return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective and of the ridge; a factor has the unit to the power 1 / M."""
+        return {"objective": loss, "ridge": loss - 2 / order}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return growing ranks, and then stronger and weaker ridges."""

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from .._support.parallel import side_by_side
+from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
-from ..algebra.tucker_entries import FactorRows, thread_shares
+from ..algebra.tucker_entries import FactorRows
 from ..models import CPModel
 from ..observations import Observations
 from .tucker_least_squares import LEAST_SQUARES, mirrored, variance_of
@@ -98,7 +98,7 @@ def sums_over_rows(
     """
     rows = FactorRows(factors)
     size, terms = factors[mode].shape
-    shares = thread_shares(0, len(values), most=len(values) // (size * terms))
+    shares = parts_of(0, len(values), beside=size * terms)
     grams, sums = np.zeros((len(shares) - 1, size, *each)), np.zeros((len(shares) - 1, size, terms))
     given = coords, values, mode, rows.flat, rows.starts
     side_by_side(

@@ -15,7 +15,7 @@ so a step costs about rank multiplications an entry, and nothing of the size of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -55,7 +55,7 @@ class Rescal(Method):
         The number of columns of A, or ``"auto"`` to choose it on held-out entries.
     ridge
         The weight of the squared factors, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples
@@ -92,6 +92,10 @@ class Rescal(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The rank and the ridge, if they are ``"auto"``."""
         return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective and of the ridge; a factor has the unit to the power 1 / 3."""
+        return {"objective": loss, "ridge": loss - 2 / 3}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return growing ranks, and then other ridges."""

@@ -10,7 +10,7 @@ shrink. It is NORT with one mode and the nuclear norm, so the same solver runs i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -46,7 +46,7 @@ class SoftImpute(Method):
         The largest rank; by default the size of the unfolding.
     momentum
         Whether to extrapolate, which saves iterations, as in `Nort`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`. The tolerance is tighter: a small lambda changes the objective little in an iteration.
 
     Examples
@@ -83,6 +83,10 @@ class SoftImpute(Method):
         """Lambda."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
 
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective and of lambda, the weight of a norm."""
+        return {"objective": loss, "lam": loss - 1}
+
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return falling lambdas, from just below the one at which the answer is zero."""
         if not self.open_settings:
@@ -91,6 +95,11 @@ class SoftImpute(Method):
         # Data that is zero everywhere has no scale, and any lambda gives zero.
         largest = (largest_cut(nort, problem, rng) or 1.0) * nort.regulariser(problem).tau
         return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a lambda below the rounding of the data, as NORT does."""
+        super().check(problem)
+        self.as_nort(problem).check(problem)
 
     def rescaled(self, ratio: float) -> Self:
         """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""

@@ -8,7 +8,7 @@ half of the matrices are enough.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -54,7 +54,7 @@ class Tennn(Method):
         The weight of the agreement between the tensor and its low-rank copy, rho in the original. By default it begins
         at the scale of the data and follows the residuals, which changes the number of iterations but not the minimum;
         a number keeps it fixed.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes
@@ -95,6 +95,10 @@ class Tennn(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The modes to transform."""
         return ("along",) if is_auto(self.along, "along") else ()
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
+        return {"objective": 1, "zeta": -1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return every choice of all modes but two, the last modes first."""

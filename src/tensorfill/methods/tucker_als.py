@@ -30,7 +30,7 @@ import numpy as np
 import scipy.sparse
 
 from .._support.checks import is_auto, real_number, whole_number
-from .._support.parallel import blas_threads
+from .._support.parallel import one_blas_thread
 from .._support.types import Floats, Integers
 from ..algebra.unfolding import column_index, columns
 from ..models import FoldedLowRank, Model, Tucker
@@ -81,7 +81,7 @@ class TuckerAls(Method):
     ridge
         How strongly a solution holds to the one before, relative to the mean diagonal of its normal matrix. It
         decides only what the entries leave open, such as a row with few entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`; an iteration is a sweep over all factors and the core.
 
     Examples
@@ -194,7 +194,7 @@ def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: fl
     sweeps = whole_number(sweeps, "sweeps")
     method = TuckerAls(rank=0, ridge=ridge)
     method.check(problem)
-    with blas_threads(1):
+    with one_blas_thread:
         solver = method.prepare(problem, model, np.random.default_rng(0))
         if not any(model.ranks):
             return Tucker.from_folded(model)

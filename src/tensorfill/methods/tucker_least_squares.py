@@ -19,10 +19,10 @@ from functools import partial
 
 import numpy as np
 
-from .._support.parallel import side_by_side
+from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
 from ..algebra.svd import whole_registers
-from ..algebra.tucker_entries import FactorRows, sums_over_blocks, thread_shares, values_at
+from ..algebra.tucker_entries import FactorRows, sums_over_blocks, values_at
 from ..algebra.unfolding import smallest_index_type
 from ..models import Tucker
 from ..observations import Observations
@@ -158,8 +158,7 @@ class LeastSquares:
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
         shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
-            # A copy of the normal matrix for each thread must not cost more than walking the entries.
-            shares = thread_shares(first, last, most=(last - first) // block.size)
+            shares = parts_of(first, last, beside=block.size)
             grams, sums = (np.zeros((len(shares) - 1, 1, each[-1])) for each in (gram_bounds, sum_bounds))
             given = self._coords, self._values, *rows.arrays
             made = features, pairs, gram_bounds, sum_bounds
@@ -212,7 +211,7 @@ class LeastSquares:
         others = [mode for mode in range(len(self._free)) if mode != place]
         rows = FactorRows([self._factors[mode] for mode in others])
         core = padded(np.moveaxis(self._core, place + 1, -1).reshape(-1, rank))
-        shares = thread_shares(0, len(self._values), most=len(self._values) // (size * rank))
+        shares = parts_of(0, len(self._values), beside=size * rank)
         sums = np.zeros((len(shares) - 1, size * (rank + 1), core.shape[1]))
         own, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))
         given = own, self._groups, rest, self._values, core, *rows.arrays

@@ -79,6 +79,10 @@ class Additive:
         """Return the sub-tensor with these indices of each mode."""
         return Additive(self.mean, tuple(effect[index] for effect, index in zip(self.effects, indices, strict=True)))
 
+    def scaled(self, factor: float) -> Additive:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        return Additive(self.mean * factor, tuple(effect * factor for effect in self.effects))
+
     def add_to(self, dense: Floats) -> None:
         """Add the tensor to a dense one of the same shape, in place."""
         dense += self.mean

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.checks import coordinates, dense_size, mode_number
+from .._support.parallel import one_blas_thread
 from .._support.types import Floats, Integers, Matrix
 
 DENSE_LIMIT = 2**30
@@ -63,6 +64,10 @@ class Model(ABC):
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
 
     @abstractmethod
+    def scaled(self, factor: float) -> Self:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+
+    @abstractmethod
     def _dense(self) -> Floats:
         """Return all entries, without a limit on their number."""
 
@@ -92,6 +97,7 @@ class Model(ABC):
         """Return the sum of each slice along `mode`, in float64; nothing dense is built."""
         return self._margin(mode_number(mode, "mode", self.ndim))
 
+    @one_blas_thread
     def norm(self) -> float:
         """Return the Frobenius norm."""
         return math.sqrt(max(self.inner(self), 0.0))
@@ -110,10 +116,12 @@ class Model(ABC):
             "give it to_dense(), or take a method such as 'cp', 'grow' or 'tucker_als'."
         )
 
+    @one_blas_thread
     def predict(self, coords: ArrayLike) -> Floats:
         """Return the entries at `coords`, of shape (n, ndim); nothing dense is built."""
         return self._values_at(coordinates(coords, self.shape))
 
+    @one_blas_thread
     def to_dense(self, *, max_bytes: float = DENSE_LIMIT) -> Floats:
         """Return all entries as an array, or raise an error if it would hold more than `max_bytes`."""
         dense_size(self.shape, self.dtype.itemsize, max_bytes)

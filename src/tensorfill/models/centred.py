@@ -91,6 +91,10 @@ class Centred(Model):
         effects[mode] = matrix @ effects[mode]
         return Centred(self.model.multiplied(mode, matrix), Additive(self.offset.mean, tuple(effects)))
 
+    def scaled(self, factor: float) -> Centred:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        return Centred(self.model.scaled(factor), self.offset.scaled(factor))
+
     def _dense(self) -> Floats:
         out = self.model._dense()
         self.offset.add_to(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -136,6 +137,11 @@ class FoldedColumns(Model):
     def orthonormal(self) -> FoldedColumns:
         """Return the same tensor with orthonormal singular vectors, which those of a restricted one are not."""
         return FoldedColumns(self.shape, [part.orthonormal() for part in self.components], self.weights, self.kept)
+
+    def scaled(self, factor: float) -> FoldedColumns:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        parts = [replace(part, s=part.s * factor) for part in self.components]
+        return FoldedColumns(self.shape, parts, self.weights, self.kept)
 
     def restrict(self, indices: Sequence[Integers]) -> FoldedColumns:
         """Return the model of the sub-tensor with these indices of each mode."""

@@ -129,6 +129,10 @@ class CPModel(Model):
         factors[mode] = matrix.astype(self.dtype) @ factors[mode]
         return CPModel([len(factor) for factor in factors], self.weights, factors)
 
+    def scaled(self, factor: float) -> CPModel:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        return CPModel(self.shape, self.weights * factor, self.factors)
+
     def _dense(self) -> Floats:
         # One matrix product; each side has the rows of about half of the modes.
         sizes = [math.prod(self.shape[:cut]) + math.prod(self.shape[cut:]) for cut in range(1, self.ndim)]

@@ -68,6 +68,10 @@ class Dense(Model):
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         return Dense(times(matrix.astype(self.dtype), self.array, mode), self.ranks)
 
+    def scaled(self, factor: float) -> Dense:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        return Dense(self.array * factor, self.ranks)
+
     def _dense(self) -> Floats:
         return self.array.copy()
 

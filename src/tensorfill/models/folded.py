@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -137,6 +138,11 @@ class FoldedLowRank(Model):
             v = times(matrix, part.v.reshape(before, self.shape[mode], after * part.rank), 1)
             parts.append(Component(part.mode, part.u, part.s, v.reshape(columns(shape, part.mode), part.rank)))
         return FoldedLowRank(shape, parts, self.weights)
+
+    def scaled(self, factor: float) -> FoldedLowRank:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        parts = [replace(part, s=part.s * factor) for part in self.components]
+        return FoldedLowRank(self.shape, parts, self.weights)
 
     def _dense(self) -> Floats:
         out = np.zeros(self.shape, dtype=self.dtype)

@@ -96,6 +96,10 @@ class TensorRing(Model):
         cores[mode] = times(matrix.astype(self.dtype), cores[mode], 1)
         return type(self)([core.shape[1] for core in cores], cores)
 
+    def scaled(self, factor: float) -> Self:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        return type(self)(self.shape, [self.cores[0] * factor, *self.cores[1:]])
+
     def _dense(self) -> Floats:
         return ring_of(self.cores)
 

@@ -170,6 +170,10 @@ class Tucker(Model):
         factors[mode] = matrix.astype(self.dtype) @ factors[mode]
         return Tucker([len(factor) for factor in factors], self.core, factors)
 
+    def scaled(self, factor: float) -> Tucker:
+        """Return the tensor times a number; by a power of two it has the same digits."""
+        return Tucker(self.shape, self.core * factor, self.factors)
+
     def _dense(self) -> Floats:
         return np.array(_multiplied(self.core, dict(enumerate(self.factors))), order="C")
 

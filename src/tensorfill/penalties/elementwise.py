@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,9 @@ class Nuclear(Elementwise):
     >>> Nuclear().prox(np.array([3.0, 1.5, 0.5]), weight=1.0)
     array([2. , 0.5, 0. ])
     """
+
+    power: ClassVar[int] = 1
+    lengths: ClassVar[tuple[str, ...]] = ()
 
     @property
     def slope_at_zero(self) -> float:
@@ -57,6 +61,9 @@ class CappedL1(Elementwise):
     >>> CappedL1(theta=2.0).prox(np.array([4.0, 2.0, 0.5]), weight=1.0)
     array([4., 1., 0.])
     """
+
+    power: ClassVar[int] = 1
+    lengths: ClassVar[tuple[str, ...]] = ("theta",)
 
     theta: float
 
@@ -105,6 +112,9 @@ class LSP(Elementwise):
     >>> LSP(theta=1.0).prox(np.array([5.0, 3.0, 1.0]), weight=1.0).round(4)
     array([4.8284, 2.7321, 0.    ])
     """
+
+    power: ClassVar[int] = 0
+    lengths: ClassVar[tuple[str, ...]] = ("theta",)
 
     theta: float
 
@@ -166,6 +176,9 @@ class SCAD(Elementwise):
     >>> SCAD(theta=4.0).prox(np.array([5.0, 3.0, 1.5]), weight=1.0)
     array([5. , 2.5, 0.5])
     """
+
+    power: ClassVar[int] = 1
+    lengths: ClassVar[tuple[str, ...]] = ("unit",)
 
     theta: float
     unit: float = 1.0
@@ -229,6 +242,9 @@ class MCP(Elementwise):
     >>> MCP(theta=4.0).prox(np.array([5.0, 2.5, 0.5]), weight=1.0)
     array([5., 2., 0.])
     """
+
+    power: ClassVar[int] = 1
+    lengths: ClassVar[tuple[str, ...]] = ("theta",)
 
     theta: float
 

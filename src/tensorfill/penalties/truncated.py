@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ class TNN:
     >>> TNN(theta=1).prox(np.array([3.0, 1.5, 0.5]), weight=1.0)
     array([3. , 0.5, 0. ])
     """
+
+    power: ClassVar[int] = 1
+    lengths: ClassVar[tuple[str, ...]] = ()
 
     theta: int
 

@@ -58,7 +58,7 @@ class Tmac(Method):
         needs one.
     grow
         Whether a given rank is reached through smaller ones, which leads to better answers.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples

@@ -53,7 +53,7 @@ class TmacTT(Method):
         Sizes that are powers of two give most.
     grow
         Whether a given rank is reached through smaller ones, which leads to better answers.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples

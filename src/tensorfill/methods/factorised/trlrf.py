@@ -18,7 +18,7 @@ transfer matrices.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -65,7 +65,7 @@ class Trlrf(Method):
         The rank between any two neighbouring modes, one for each mode, or ``"auto"`` to choose it on held-out entries.
     lam
         The weight of the error relative to the nuclear norms, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples
@@ -96,6 +96,10 @@ class Trlrf(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The rank and lambda, if they are ``"auto"``."""
         return tuple(name for name in ("rank", "lam") if is_auto(getattr(self, name), name))
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the power of the objective, of data that is divided by its root mean square."""
+        return {"objective": 0}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return growing ranks, and then other lambdas."""

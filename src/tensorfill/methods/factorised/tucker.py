@@ -17,7 +17,7 @@ square loss, the residual of an entry is the step that its loss asks for.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
@@ -67,7 +67,7 @@ class TuckerDescent(Method):
         model of larger ranks to start from keeps its ranks.
     ridge
         The weight of the squared core and factors, or ``"auto"`` to choose it on held-out entries.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Examples
@@ -97,6 +97,10 @@ class TuckerDescent(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The rank and the ridge, if they are ``"auto"``."""
         return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective and of the ridge; a factor has the unit to the power 1 / (M + 1)."""
+        return {"objective": loss, "ridge": loss - 2 / (order + 1)}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return growing ranks, and then stronger and weaker ridges."""

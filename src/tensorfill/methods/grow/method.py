@@ -46,7 +46,7 @@ class Grow(Method):
     form
         ``"tucker"``; ``"cp"`` for a sum of outer products, which has fewer unknowns; or ``"auto"`` for the simplest
         that held-out entries find no worse.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`; an iteration is a sweep over all factors and the core.
 
     Examples

@@ -25,7 +25,7 @@ class LatentMethod(Method):
     ----------
     modes
         The modes of the unfoldings; by default those of `Nort`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
     """
 

@@ -76,7 +76,7 @@ class Ffw(LatentMethod):
         The weight of the norm, or ``"auto"`` to choose it on held-out entries, from large to small.
     modes
         The modes of the unfoldings; by default those of `Nort`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes
@@ -115,6 +115,10 @@ class Ffw(LatentMethod):
     def open_settings(self) -> tuple[str, ...]:
         """Lambda."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective and of lambda, the weight of a norm."""
+        return {"objective": loss, "lam": loss - 1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return falling lambdas, from just below the one at which the answer is zero."""

@@ -51,7 +51,7 @@ class Greedy(LatentMethod):
         most ``max_iter`` of them. A model to start from keeps its terms if it has fewer.
     modes
         The modes of the unfoldings; by default those of `Nort`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes

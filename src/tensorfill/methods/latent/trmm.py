@@ -80,7 +80,7 @@ class Trmm(LatentMethod):
         problem is convex, so that more than the answer needs costs time only.
     modes
         The modes of the unfoldings; by default those of `Nort`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes

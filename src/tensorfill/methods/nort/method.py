@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -11,13 +11,15 @@ import numpy as np
 
 from ..._support.checks import choice, is_auto, mode_number, real_number, whole_number
 from ..._support.clock import Clock
+from ..._support.scaling import times_power_of_two
 from ...algebra.columns import ColumnStorage
 from ...algebra.storage import Storage
 from ...algebra.unfolding import columns, large_modes
 from ...losses import Square
 from ...models import FoldedColumns, FoldedLowRank, Model, Tucker
-from ...penalties import Nuclear, Penalty, make_penalty
+from ...penalties import Nuclear, Penalty, cut, make_penalty
 from ...penalties.family import SCALED_BY_CUT
+from ...penalties.units import penalty_in_unit, power_of_penalty
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
 from ..search import Search
@@ -31,6 +33,9 @@ from .solver import NortSolver
 
 STEP_MARGIN = 1.01
 """The default tau is this much above the curvature."""
+
+ROUNDING = 1e-9
+"""A tau below the curvature by this share counts as equal to it: that of graphs is found by iterations."""
 
 T = TypeVar("T")
 
@@ -82,7 +87,7 @@ class Nort(Method):
         observed columns only, and an entry is predicted by the components that know its columns (see
         `tensorfill.algebra.columns`). ``"auto"`` does so if the unfolding is long (see `sparse_columns`) and there are
         no graphs.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
     """
 
@@ -124,14 +129,27 @@ class Nort(Method):
         """Return NORT's own search: cuts, modes, q."""
         return NortSearch(self) if self.open_settings else None
 
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective, of tau and of the threshold; `regulariser_in_unit` has the others."""
+        return {"objective": loss, "tau": loss - 2, "cut": 1}
+
+    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+        """Return the same settings for data that is divided by ``2**exponent``."""
+        changed = regulariser_in_unit(self.lam, self.penalty, self.theta, exponent, loss)
+        return replace(super().in_unit(exponent, loss, order), **changed)
+
     def check(self, problem: Problem) -> None:
-        """Refuse to polish by least squares if the problem is not one of least squares."""
+        """Refuse settings that cannot work: a tau, a lambda, or a polish that is not for this problem."""
         super().check(problem)
         if self.polish is True and self.sparse_columns(problem, self.regulariser(problem).modes):
             raise ValueError(
                 "polish=True needs components at all columns, but this tensor has so many columns that components are "
                 "kept at the observed ones only; leave polish='auto', or give storage='sparse'."
             )
+        if not self.open_settings:
+            self._check_lambda(problem)
+        elif self.tau is not None:
+            self._step_of(problem)
         if self.polish is True and not _is_least_squares(problem):
             raise ValueError(
                 "polish=True needs loss 'square' without graphs, but the loss is "
@@ -189,8 +207,34 @@ class Nort(Method):
             full if limit is None else min(full, whole_number(limit, "max_rank", at_least=1))
             for limit, full in zip(limits, most, strict=True)
         )
-        tau = STEP_MARGIN * problem.curvature if self.tau is None else real_number(self.tau, "tau", above=0)
+        tau = self._step_of(problem)
         return ProximalAverage(modes, lam, self._penalties(modes, sum(lam) / tau), ranks, tau)
+
+    def _check_lambda(self, problem: Problem) -> None:
+        """Refuse a lambda that takes nothing away, and would be reached after hundreds of larger ones."""
+        found, values = self.regulariser(problem), problem.observations.values
+        if found.total == 0 or not math.isfinite(found.tau):
+            return
+        largest = float(np.linalg.norm(values.astype(np.float64)))
+        threshold = cut(found.penalties[0], found.total / found.tau, largest=largest)
+        if threshold <= np.finfo(values.dtype).eps * largest and largest > 0:
+            raise ValueError(
+                f"lam={found.total:.3g} in all keeps singular values down to the rounding of the data, whose norm is "
+                f"{largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
+            )
+
+    def _step_of(self, problem: Problem) -> float:
+        """Return tau, just above the curvature by default; with less, steps need not lower the objective."""
+        curvature = problem.curvature
+        if self.tau is None:
+            return STEP_MARGIN * curvature
+        tau = real_number(self.tau, "tau", above=0)
+        if tau < curvature * (1 - ROUNDING):
+            raise ValueError(
+                f"tau must be at least {curvature:.6g}, the curvature of the loss and of its graphs, but {self.tau!r} "
+                "was given; leave it out for a tau just above that."
+            )
+        return tau
 
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the modes, the lambda and the penalty of each mode, and tau spelled out."""
@@ -256,6 +300,48 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
         # LSP has its threshold at the root of the weight, the others at the weight itself.
         return SCALED_BY_CUT[penalty]((math.sqrt(weight) if penalty == "lsp" else weight) or 1.0)
     return make_penalty(penalty)
+
+
+def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss: int) -> dict[str, Any]:
+    """Return lambda, penalty and theta, by name, for data that is divided by ``2**exponent``.
+
+    A penalty by name whose theta is a singular value becomes an object.
+
+    Parameters
+    ----------
+    lam, penalty, theta
+        The settings, one for all modes or one for each.
+    exponent
+        The power of two.
+    loss
+        The power of the unit that the loss of an entry has.
+    """
+    given = {"lam": lam, "penalty": penalty, "theta": theta}
+    several = {name: value for name, value in given.items() if isinstance(value, list | tuple | np.ndarray)}
+    modes = range(max((len(value) for value in several.values()), default=1))
+    of_modes = list(zip(*(per_mode(value, name, modes) for name, value in given.items()), strict=True))
+    if len({power_of_penalty(kind) for _, kind, _ in of_modes}) > 1:
+        # The lambdas weigh the modes against one another, so they must have a unit in common.
+        raise ValueError(
+            f"The penalties {penalty!r} have no unit in common; divide data of this size by a constant first, or take "
+            "penalties that are all 'lsp' or none of them."
+        )
+    found = zip(*(_in_unit(*each, exponent=exponent, loss=loss) for each in of_modes), strict=True)
+    # What was one value for all modes stays one, unless they differ now.
+    return {
+        name: values if name in several or any(value != values[0] for value in values) else values[0]
+        for name, values in zip(given, found, strict=True)
+    }
+
+
+def _in_unit(lam: Any, penalty: Any, theta: Any, *, exponent: int, loss: int) -> tuple[Any, Any, Any]:
+    """Return lambda, penalty and theta of one mode for data that is divided by ``2**exponent``."""
+    weight = times_power_of_two(lam, -exponent * (loss - power_of_penalty(penalty)))
+    if not isinstance(penalty, str):
+        return weight, penalty_in_unit(penalty, exponent), theta
+    if is_auto(theta, "theta") or penalty in ("nuclear", "tnn"):
+        return weight, penalty, theta
+    return weight, penalty_in_unit(make_penalty(penalty, theta), exponent), "auto"
 
 
 def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:

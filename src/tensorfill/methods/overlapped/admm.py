@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -47,7 +47,7 @@ class Admm(Overlapped):
     zeta
         The weight of the copies' agreement. By default it begins at the scale of the data and follows the residuals,
         which changes the number of iterations but not the minimum; a number keeps it fixed.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     References
@@ -118,7 +118,7 @@ class Lrtc(Penalised):
     growth
         The ratio of one zeta to the last, at least 1; by default 1.05 with fixed entries, in every iteration, and else
         1.2, in iterations that bring the copies no nearer to each other. A nonconvex iteration needs it to settle.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes
@@ -163,6 +163,14 @@ class Lrtc(Penalised):
         if not self.is_fixed:
             return super().open_settings
         return ("theta",) if isinstance(self.penalty, str) and self.penalty == "tnn" and self.theta == "auto" else ()
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers; if observed entries are fixed, the objective is the norm alone, and zeta is beside it."""
+        return {"objective": 1, "zeta": -1} if self.is_fixed else super().powers(loss, order)
+
+    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+        """Return the same settings for data that is divided by ``2**exponent``."""
+        return super().in_unit(exponent, 1 if self.is_fixed else loss, order)
 
     def search(self) -> Search | None:
         """Return the search for the threshold; None, for a walk along theta, if observed entries are fixed."""
@@ -249,7 +257,7 @@ class Halrtc(Interpolating):
     zeta
         The weight of the copies' agreement. By default it begins at the scale of the data and follows the residuals,
         which changes the number of iterations but not the minimum; a number keeps it fixed.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     References

@@ -54,7 +54,7 @@ class Falrtc(Interpolating):
     mu
         The final smoothing: singular values below this share of the largest are penalised by their squares. A smaller
         one is nearer to the nuclear norm and takes more iterations.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes

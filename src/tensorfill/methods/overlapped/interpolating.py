@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -45,6 +45,10 @@ class Interpolating(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The weights."""
         return ("weights",) if is_auto(self.weights, "weights") else ()
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
+        return {"objective": 1, "zeta": -1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return equal weights, then each mode alone, then each weaker than the others."""

@@ -53,7 +53,7 @@ class PaApg(Overlapped):
     tau
         Inverse step length; by default just above the curvature of the loss. A larger one brings the answer closer
         to the problem with the exact sum of norms, and costs iterations.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     References
@@ -110,7 +110,7 @@ class Gdpan(Penalised):
         The regularised modes; by default those of `Nort`.
     tau
         Inverse step length, as in `PaApg`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes

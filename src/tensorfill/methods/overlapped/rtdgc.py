@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,7 +40,7 @@ class Rtdgc(Overlapped):
         The regularised modes; by default those of `Nort`.
     zeta
         The weight of the copies' agreement, as in `Admm`.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes
@@ -64,6 +65,10 @@ class Rtdgc(Overlapped):
         super().__post_init__()
         if self.zeta is not None:
             real_number(self.zeta, "zeta", above=0)
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers beside absolute errors, whatever the loss at held-out entries is."""
+        return super().powers(1, order)
 
     def largest_cut(self, problem: Problem, rng: np.random.Generator) -> float:
         """Return the singular value threshold at which the answer is zero."""

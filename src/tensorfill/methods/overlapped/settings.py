@@ -7,7 +7,7 @@ Lambda, the penalty and the modes mean the same as in `Nort`, so its regulariser
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -21,7 +21,7 @@ from ...models import FoldedLowRank, Model
 from ...penalties import Nuclear, Penalty, cut, weight_for_cut
 from ..base import STAGES, Callback, Method, Result
 from ..nort.descent import largest_cut
-from ..nort.method import Nort
+from ..nort.method import Nort, regulariser_in_unit
 from ..nort.proximal_average import ProximalAverage
 from ..problem import Problem
 from ..search import Search
@@ -52,6 +52,15 @@ class Overlapped(Method):
     def open_settings(self) -> tuple[str, ...]:
         """Lambda, and with it theta."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
+
+    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+        """Return the powers of the objective, of lambda, of the threshold and of the weights of squares."""
+        return {"objective": loss, "lam": loss - 1, "cut": loss - 1, "zeta": loss - 2, "tau": loss - 2}
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what NORT with the same regulariser refuses: a tau below the curvature, a lambda below rounding."""
+        super().check(problem)
+        self.as_nort().check(_with_curvature(problem))
 
     def search(self) -> Search | None:
         """Return the search for the singular value threshold and, if the penalty bends, for where it does."""
@@ -134,6 +143,11 @@ class Penalised(Overlapped):
     def __post_init__(self) -> None:
         super().__post_init__()
         is_auto(self.theta, "theta")
+
+    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+        """Return the same settings for data that is divided by ``2**exponent``."""
+        changed = regulariser_in_unit(self.lam, self.penalty, self.theta, exponent, loss)
+        return replace(super().in_unit(exponent, loss, order), **changed)
 
     def as_nort(self) -> Nort:
         """Return the settings of NORT with the same regulariser."""

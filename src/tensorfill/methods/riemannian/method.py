@@ -46,7 +46,7 @@ class RP(Method):
     rank
         The rank of every mode (at most its size), one for each mode, or ``"auto"`` to choose it on held-out entries,
         from small ranks to larger ones.
-    max_iter, tol, blas_threads
+    max_iter, tol
         As in `Method`.
 
     Notes

@@ -1,0 +1,34 @@
+"""Numbers in another unit, which is a power of two: the digits stay as they are."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+
+def times_power_of_two(value: Any, exponent: float) -> Any:
+    """Return a number, or each of several, times two to a power; exact if the power is whole.
+
+    Anything else, such as None or ``"auto"``, is returned as it is. What would leave the range of floats, or become
+    zero, is the nearest number in it.
+
+    >>> times_power_of_two(3.0, 2), times_power_of_two([1.0, 0.5], -1), times_power_of_two("auto", 5)
+    (12.0, (0.5, 0.25), 'auto')
+    >>> times_power_of_two(1e300, 1000) == sys.float_info.max, times_power_of_two(0.0, 10)
+    (True, 0.0)
+    """
+    if value is None or isinstance(value, str | bool):
+        return value
+    if hasattr(value, "__iter__"):
+        return tuple(times_power_of_two(each, exponent) for each in value)
+    number = float(value)
+    if number == 0 or not math.isfinite(number):
+        return number
+    whole = math.floor(exponent)
+    try:
+        product = math.ldexp(number * 2.0 ** (exponent - whole), whole)
+    except OverflowError:
+        product = math.inf
+    size = min(max(abs(product), sys.float_info.min), sys.float_info.max)
+    return math.copysign(size, number)
