@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from ._support.checks import generator, whole_number
 from ._support.clock import Clock
+from ._support.fingerprints import fingerprint
 from ._support.interrupts import Interrupts
 from ._support.parallel import blas_threads
 from ._support.progress import Display
@@ -34,6 +35,7 @@ from .choosing.splits import Choice
 from .choosing.task import Run, needs_choice
 from .choosing.updating import core_of
 from .fit import Fit
+from .io.checkpoints import kept_seed, opened
 from .io.formats import read
 from .labels import Labels
 from .losses import Loss, Robust, Square
@@ -64,6 +66,8 @@ def complete(
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
     callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool | str = "auto",
     **settings: Any,
 ) -> Fit:
     """Fill in the missing entries of a tensor.
@@ -133,6 +137,13 @@ def complete(
         Whether to show a progress bar.
     callback
         Called after every iteration with its record and the model so far; returning something true stops the run.
+    checkpoint
+        A file, such as ``"run.npz"``, that keeps the finished work of the run. If the run is killed or stopped, the
+        same call goes on from there and gives the same answer, bit for bit. It is written about every minute, and after
+        each trial if that costs little. It stays at the end: the same call then returns the answer in a short time.
+    resume
+        ``"auto"`` goes on if the file exists, and refuses one of other data, settings or seed; True demands that it
+        exists; False starts over and replaces it.
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
         `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
@@ -155,9 +166,10 @@ def complete(
     """
     clock = Clock(time_limit)
     asked = _asked(locals())
+    kept = kept_seed(checkpoint, resume)
     if isinstance(data, str | PathLike):
         asked["data"] = str(data)
-    seed, random = _seeded(rng)
+    seed, random = _seeded(kept if rng is None else rng)
     limits = _checked_bounds(bounds)
     data, read = _read_if_path(data, missing, value)
     job = taken_in(
@@ -174,7 +186,6 @@ def complete(
         refine=refine,
         choose=choose,
         start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
-        rng=random,
     )
     labels = job.labelled.labels
     methods = candidates(method, settings, job)
@@ -184,10 +195,16 @@ def complete(
     if isinstance(start, Fit):
         job = _without_a_start_of_another_kind(job, methods[0], start)
     warn_of_nothing_missing(job.observations, job.task.loss)
-    with Interrupts(clock) as interrupts, Display(progress, clock) as display, blas_threads(1):
+    every = method != "auto" or bool(job.task.stages_asked())
+    with (
+        Interrupts(clock) as interrupts,
+        opened(checkpoint, lambda: _identity(job, [*methods, every], seed), fresh=resume is False) as clock.journal,
+        Display(progress, clock) as display,
+        blas_threads(1),
+    ):
         pipeline = Pipeline(job.task, Run(random, clock, display, callback, interrupts))
         if choosing:
-            outcome = pipeline.best_of(methods, all_of_them=method != "auto" or bool(job.task.stages_asked()))
+            outcome = pipeline.best_of(methods, all_of_them=every)
         else:
             outcome = pipeline.as_given(methods[0])
         baselines = _simple_answers(pipeline, outcome, labels, display)
@@ -204,6 +221,15 @@ def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[An
         return data, False
     options = {} if value is None else {"value": value}
     return read(data, missing=missing, **options), True
+
+
+def _identity(job: Job, methods: Sequence[Any], seed: int) -> dict[str, str]:
+    """Return what tells a run from others."""
+    return {
+        "data": job.observations.fingerprint,
+        "settings": fingerprint(job.task, methods),
+        "seed": str(seed),
+    }
 
 
 def _simple_answers(pipeline: Pipeline, outcome: Outcome, labels: Labels, display: Display) -> tuple[Baseline, ...]:
@@ -283,7 +309,7 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
 _USUAL = {
     name: each.default
     for name, each in inspect.signature(complete).parameters.items()
-    if name not in ("data", "settings", "rng", "progress", "callback")
+    if name not in ("data", "settings", "rng", "progress", "callback", "checkpoint", "resume")
 }
 """The arguments of `complete` that belong to a recipe, with their defaults."""
 

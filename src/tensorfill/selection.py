@@ -54,7 +54,7 @@ def path(
     True
     """
     random = generator(rng)
-    job = taken_in(data, loss=loss, choose=choose, rng=random)
+    job = taken_in(data, loss=loss, choose=choose)
     (made,) = candidates([method], settings, job)
     task = job.task
     parts, _ = make_splits(task.observations, task.loss, task.choice, random)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ mean and the effect of each index. While an answer is put together, Ctrl-C is on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from .._support.clock import Clock, TimeUp
 from .._support.types import Booleans, Floats
+from ..graphs.reduction import Graph
 from ..losses import Square, is_score
 from ..losses.robust import EFFICIENT, make_robust
 from ..methods.base import Method, Result, Status, Stopped
@@ -30,6 +31,7 @@ from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
 from .first_answer import Effects, effects_alone, simplest
 from .judging import corrupt_entries
+from .kernel_width import with_widths
 from .outliers import are_outliers
 from .polish import polished_if_better
 from .resemblance import weights_of
@@ -71,6 +73,7 @@ class Pipeline:
         self._corrupt: Booleans | None = None
         self._centring_is_settled = False
         self._core: Model | None = None
+        self._graphs: Mapping[int, Graph] = {}
 
     def as_given(self, method: Method) -> Outcome:
         """Run a method on all entries as it is, with nothing held out."""
@@ -120,14 +123,17 @@ class Pipeline:
         return self._outcome(answer, result, final)
 
     def prepare(self, methods: Sequence[Method]) -> None:
-        """Judge which entries are corrupt, if the loss asks for it, and hold entries out.
+        """Choose the width of kernels, judge which entries are corrupt, if the loss asks for it, and hold entries out.
 
         If every method takes the robust loss itself, all entries stay, and held-out ones are judged by that loss too.
         """
+        run, observations = self._run, self._task.observations
+        run.display.begin("preparing", None)
+        self._graphs = with_widths(self._task.graphs, observations, run.rng, run.clock)
         robust = all(method.takes_robust for method in methods)
         self._problem, _ = self._judged(methods[0], choosing=True, robust=robust)
         self.splits, self.holdout = make_splits(
-            self._problem.observations, self._problem.loss, self._task.choice, self._run.rng, self._task.graphs
+            self._problem.observations, self._problem.loss, self._task.choice, run.rng, self._graphs
         )
 
     def contend(self, method: Method, clock: Clock | None = None, *, finish: bool = True) -> Answer:
@@ -325,7 +331,7 @@ class Pipeline:
     @cached_property
     def _loss_of_a_field_alone(self) -> float:
         """The held-out loss of a smooth field alone, the rival of every method."""
-        return loss_alone(self.splits, self._smooth_weights)
+        return loss_alone(self.splits, self._smooth_weights, self._run.clock)
 
     # The answer
 
@@ -335,7 +341,7 @@ class Pipeline:
         What the method answers without a smooth field is kept, to go on from later.
         """
         run, mu = self._run, answer.trial.point.mu
-        whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._task.graphs)
+        whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._graphs)
         split = centred_split(whole) if answer.trials.centred else whole
         problem = split.at(mu)
         method = answer.final(len(problem.observations))
@@ -367,9 +373,8 @@ class Pipeline:
         data = split if answer.centred else whole
         if answer.smoothing is not None:
             self._core = model
-            run.clock.check()
             run.display.begin("smoothing", None)
-            model = answer.smoothing.added_to(model, data.problem.observations)
+            model = answer.smoothing.added_to(model, data.problem.observations, run.clock)
         return replace(result, model=data.whole(model)), method.resolved(problem)
 
     def _outcome(self, answer: Answer, result: Result, method: Method) -> Outcome:
