@@ -16,6 +16,7 @@ import numpy as np
 
 from .._support.clock import Clock, TimeUp
 from .._support.types import Booleans, Floats
+from ..graphs import KernelGraph
 from ..graphs.reduction import Graph
 from ..losses import Square, is_score
 from ..losses.robust import EFFICIENT, make_robust
@@ -128,7 +129,8 @@ class Pipeline:
         If every method takes the robust loss itself, all entries stay, and held-out ones are judged by that loss too.
         """
         run, observations = self._run, self._task.observations
-        run.display.begin("preparing", None)
+        if any(isinstance(graph, KernelGraph) for graph in self._task.graphs.values()):
+            run.display.begin("choosing the width of a graph", None)
         self._graphs = with_widths(self._task.graphs, observations, run.rng, run.clock)
         robust = all(method.takes_robust for method in methods)
         self._problem, _ = self._judged(methods[0], choosing=True, robust=robust)
@@ -215,7 +217,7 @@ class Pipeline:
         """Find the best settings for the data as it is or, if that is better, for the centred data."""
         task = self._task
         possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
-        needed = possible and is_score(self._problem.loss) and are_needed(self.splits)
+        needed = possible and is_score(self._problem.loss) and are_needed(self.splits, self._run.clock)
         # Where the data without centring was worse for the first of several methods, the others do not try it.
         if task.centre is True or needed or (possible and self._centring_is_settled):
             self._searched(method, clock, centred=True)
@@ -225,7 +227,7 @@ class Pipeline:
             self._searched(method, clock, centred=True)
 
     def _searched(self, method: Method, clock: Clock, *, centred: bool) -> Trial:
-        splits = [centred_split(split) for split in self.splits] if centred else self.splits
+        splits = [centred_split(split, self._run.clock) for split in self.splits] if centred else self.splits
         search = search_for(method)
         before = self._current
 
@@ -274,7 +276,7 @@ class Pipeline:
         while is_score(self._problem.loss) and self.current.centred and self.current.rounds < MOST_ROUNDS:
             clock.check()
             answer = self.current
-            splits = [centred_beside(*pair) for pair in zip(self.splits, answer.models, strict=True)]
+            splits = [centred_beside(*pair, self._run.clock) for pair in zip(self.splits, answer.models, strict=True)]
             trials = replace(answer.trials, splits=splits)
             results = trials.solve(answer.trial.method, answer.models, answer.trial.point.mu)
             models = [result.model for result in results]
@@ -342,7 +344,7 @@ class Pipeline:
         """
         run, mu = self._run, answer.trial.point.mu
         whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._graphs)
-        split = centred_split(whole) if answer.trials.centred else whole
+        split = centred_split(whole, run.clock) if answer.trials.centred else whole
         problem = split.at(mu)
         method = answer.final(len(problem.observations))
         run.display.begin("fitting all entries", method.max_iter, method.tol)
@@ -359,7 +361,7 @@ class Pipeline:
             at_least=method.steps_to_gather,
         )
         for _ in range(answer.rounds):
-            split = centred_beside(whole, result.finished_or_stopped().model)
+            split = centred_beside(whole, result.finished_or_stopped().model, run.clock)
             result = fitted(
                 method, split.at(mu), result.model, rng=run.rng, callback=run.watch(), clock=run.clock
             )  # fmt: skip
@@ -431,12 +433,12 @@ class Pipeline:
         """Return the best answer of a run that was stopped: the mean and the effects, if nothing beats them."""
         status = _status(stop)
         if self.splits:
-            answer = effects_alone(self.splits)
+            answer = effects_alone(self.splits, self._run.clock)
             if (self._champion is not None or self._current is not None) and not answer.beats(self.best):
                 answer = self.best
             result = replace(answer.trial.results[0], model=answer.whole_model, status=status)
             return self._outcome(answer, result, answer.trial.method)
-        method, result, problem = simplest(self._task, self._rough)
+        method, result, problem = simplest(self._task, self._rough, self._run.clock)
         outcome = Outcome(method, replace(result, status=status), problem.loss, centred=isinstance(method, Effects))
         return self._filled(outcome, problem)
 

@@ -26,7 +26,7 @@ from .._support.fingerprints import fingerprint
 from .._support.journal import NO_JOURNAL, Draft, Journal
 from .._version import __version__
 from .atomic import written_beside
-from .storing import Entry, read_array, write_array
+from .storing import Entry, read_array, read_entry, write_array
 
 FORMAT = "tensorfill-checkpoint"
 VERSION = 1
@@ -75,6 +75,7 @@ class Checkpoint:
         self._seconds: dict[str, float] = {}
         self._bytes: dict[str, int] = {}
         self._cost, self._speed = FIRST_COST, BYTES_A_SECOND
+        self._last: zipfile.ZipFile | None = None
         if self.path.exists():
             header = header_of(self.path)
             if not fresh:
@@ -93,6 +94,7 @@ class Checkpoint:
         with self._lock:
             if self._new:
                 self._try_to_write()
+            self._close()
 
     def recall(
         self,
@@ -138,14 +140,24 @@ class Checkpoint:
             if name not in self._bytes:
                 return None
             try:
-                with zipfile.ZipFile(self.path) as file:
-                    return Entry.read(name, file).content()
+                return read_entry(name, self._opened())
             except FileNotFoundError:
                 # Somebody removed the file, and the work is done again.
                 self._forget(name)
                 return None
             except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
                 raise ValueError(f"{self.path} is damaged; {INSTEAD}.") from error
+
+    def _opened(self) -> zipfile.ZipFile:
+        """Return the last file that was written, open for reading."""
+        if self._last is None:
+            self._last = zipfile.ZipFile(self.path)
+        return self._last
+
+    def _close(self) -> None:
+        if self._last is not None:
+            self._last.close()
+            self._last = None
 
     def _keep(self, name: str, content: Mapping[str, Any], seconds: float) -> None:
         entry = Entry.of(name, content)
@@ -166,6 +178,9 @@ class Checkpoint:
     def _write(self) -> None:
         """Write the file anew: what it has and what is new, without what was left out or forgotten."""
         began = time.monotonic()
+        if self._last is None and not self.path.exists():
+            for name in self._bytes.keys() - self._new.keys():
+                self._forget(name)
         self._leave_out()
         header = {
             "format": FORMAT, "version": VERSION, "tensorfill": __version__, "asked": self._asked,
@@ -177,6 +192,8 @@ class Checkpoint:
                 self._copy(file)
             for name, entry in self._new.items():
                 entry.write(name, file)
+            # Some systems do not replace a file that is open.
+            self._close()
         self._new.clear()
         self._written_at = time.monotonic()
         self._cost = self._written_at - began
@@ -186,11 +203,11 @@ class Checkpoint:
     def _copy(self, file: zipfile.ZipFile) -> None:
         """Copy what is kept of the last file."""
         kept = self._bytes.keys() - self._new.keys()
-        with zipfile.ZipFile(self.path) as last:
-            for member in last.infolist():
-                if member.filename.partition(".")[0] in kept:
-                    with last.open(member) as source, file.open(member.filename, "w", force_zip64=True) as target:
-                        shutil.copyfileobj(source, target, 2**20)
+        last = self._opened()
+        for member in last.infolist():
+            if member.filename.partition(".")[0] in kept:
+                with last.open(member) as source, file.open(member.filename, "w", force_zip64=True) as target:
+                    shutil.copyfileobj(source, target, 2**20)
 
     def _leave_out(self) -> None:
         """Leave out pieces until the file is small enough."""

@@ -112,12 +112,10 @@ class Entry:
         for part, array in self.arrays.items():
             write_array(file, f"{part}.npy", array)
 
-    @classmethod
-    def read(cls, name: str, file: zipfile.ZipFile) -> Entry:
-        """Read it from a file."""
-        names = [each for each in file.namelist() if each.startswith(f"{name}.") and each.endswith(".npy")]
-        words = file.read(f"{name}.json").decode()
-        return cls(words, {each.removesuffix(".npy"): read_array(file, each) for each in names})
+
+def read_entry(name: str, file: zipfile.ZipFile) -> Any:
+    """Return the content of the entry with this name."""
+    return restored(json.loads(file.read(f"{name}.json")), lambda part: read_array(file, f"{part}.npy"))
 
 
 def write_array(file: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
