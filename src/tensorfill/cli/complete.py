@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,16 @@ from .._support.words import bytes_in_words, percent
 from .command import Command
 from .facts import facts_of_fit, fit_record
 from .fitting import add_fitting, fitting
-from .options import add_answering, add_interval, add_reading, check_output, checked_interval, read_given
+from .options import (
+    add_answering,
+    add_interval,
+    add_keeping,
+    add_reading,
+    check_output,
+    checked_interval,
+    keeping,
+    read_given,
+)
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
@@ -21,7 +31,8 @@ if TYPE_CHECKING:
     from ..labels import Labelled
     from ..observations import Observations
 
-INTERRUPTED = 130
+BY_SIGNAL = 128
+"""The exit code after a signal is this plus its number: 130 for Ctrl-C, 143 for SIGTERM."""
 
 WITH_ENDS = ("csv", "tsv", "parquet", "netcdf")
 """The formats that hold the ends of intervals."""
@@ -46,11 +57,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     add_reading(parser)
     add_fitting(parser)
+    add_keeping(parser)
     add_answering(parser)
 
 
 def _run(given: argparse.Namespace) -> int:
-    settings, interval = fitting(given), checked_interval(given)
+    settings, interval = fitting(given) | keeping(given), checked_interval(given)
     _check_outputs(given)
     data = read_given(given, given.input)
     if given.output is not None:
@@ -65,8 +77,8 @@ def _run(given: argparse.Namespace) -> int:
         # Intervals rest on held-out entries, even if there is nothing to choose.
         settings["choose"] = Choice()
     began = time.monotonic()
-    # From here on there is an answer, and Ctrl-C does not keep it from being written.
-    with Interrupts():
+    # From here on there is an answer, and neither Ctrl-C nor SIGTERM keeps it from being written.
+    with Interrupts(terminated=True) as interrupts:
         fit = complete(data, progress=not (given.quiet or given.json), **settings)
         seconds = time.monotonic() - began
         half = None if interval is None else fit.half_width(interval)
@@ -77,7 +89,7 @@ def _run(given: argparse.Namespace) -> int:
         _answer(given, data, fit, seconds, interval, half)
     if fit.status is Status.INTERRUPTED:
         say("Interrupted; what was written is the best answer so far.")
-        return INTERRUPTED
+        return BY_SIGNAL + (interrupts.number or signal.SIGINT)
     return 0
 
 
@@ -87,6 +99,7 @@ def _check_outputs(given: argparse.Namespace) -> None:
         raise ValueError("there is nothing to write; give -o OUT for the filled file, or --model FILE, or both.")
     check_output(given.output)
     check_output(given.model, "--model")
+    check_output(given.checkpoint, "--checkpoint")
     if given.output is not None:
         from ..io.formats import format_of
 
@@ -160,14 +173,16 @@ COMMAND = Command(
     number between the two values with --loss logistic. A tensor that is too large to write entry by entry is kept as a
     model, which `tensorfill predict` asks.
 
-    Ctrl-C stops with the best answer so far, which is written; the exit code is then 130. A run that stops at its time
-    limit is no error.
+    Ctrl-C and SIGTERM stop with the best answer so far, which is written; the exit code is then 130 or 143. A run that
+    stops at its time limit is no error. With --checkpoint, the same command goes on with a run that was stopped or
+    killed.
     """,
     examples=(
         "tensorfill complete rain.nc -o filled.nc",
         "tensorfill complete parking.mat --missing zero -o filled.mat --interval 0.9",
         "tensorfill complete photo.png --mask mask.png --bounds 0 255 -o whole.png",
         "tensorfill complete ratings.tns --model ratings.npz --time-limit 60",
+        "tensorfill complete ratings.tns --model ratings.npz --checkpoint run.npz",
         "tensorfill complete visits.csv --value count --loss poisson -o all.csv",
         "tensorfill complete cube.npy --method tucker_als --set rank=3 -o full.npy",
     ),
