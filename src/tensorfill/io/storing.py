@@ -15,7 +15,7 @@ from ..methods.base import History, Result
 from ..models import MODELS, Model
 from .typed import decoded, encoded
 
-ARRAY, MODEL, RESULT, ITEMS = "array", "model", "result", "items"
+ARRAY, MODEL, RESULT, ITEMS, PAIRS = "array", "model", "result", "items", "pairs"
 """The keys that mark what `typed` does not know."""
 
 
@@ -35,7 +35,7 @@ def stored(thing: Any, arrays: dict[str, NDArray[Any]], prefix: str = "") -> Any
     --------
     >>> arrays = {}
     >>> stored({"size": 2, "values": np.arange(2.0)}, arrays)
-    {'items': {'size': 2, 'values': {'array': '0'}}}
+    {'pairs': [['size', 2], ['values', {'array': '0'}]]}
     >>> restored(stored({"size": 2, "values": np.arange(2.0)}, arrays), arrays.__getitem__)
     {'size': 2, 'values': array([0., 1.])}
     """
@@ -51,7 +51,7 @@ def stored(thing: Any, arrays: dict[str, NDArray[Any]], prefix: str = "") -> Any
     if isinstance(thing, list | tuple):
         return {ITEMS: [stored(each, arrays, prefix) for each in thing], "tuple": isinstance(thing, tuple)}
     if isinstance(thing, dict):
-        return {ITEMS: {name: stored(each, arrays, prefix) for name, each in thing.items()}}
+        return {PAIRS: [[encoded(key), stored(each, arrays, prefix)] for key, each in thing.items()]}
     return encoded(thing)
 
 
@@ -68,11 +68,10 @@ def restored(words: Any, array: Callable[[str], NDArray[Any]]) -> Any:
         model, status, history = words[RESULT]
         return Result(restored(model, array), decoded(status), History(decoded(history)))
     if ITEMS in words:
-        items = words[ITEMS]
-        if isinstance(items, Mapping):
-            return {name: restored(each, array) for name, each in items.items()}
-        several = [restored(each, array) for each in items]
+        several = [restored(each, array) for each in words[ITEMS]]
         return tuple(several) if words["tuple"] else several
+    if PAIRS in words:
+        return {decoded(key): restored(each, array) for key, each in words[PAIRS]}
     return decoded(words)
 
 
