@@ -232,6 +232,24 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     refuses(ValueError, ["damaged"], lambda: complete(SMALL, lam=0.3, rng=0, checkpoint=path))
 
 
+def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):
+    path = tmp_path / "run.npz"
+    options = {"method": "tucker_als", "rank": 1, "checkpoint": path}
+    whole = answer_of(quietly(SMALL, **options))
+    kept, rng = path.read_bytes(), np.random.default_rng(0)
+    words = []
+    for place in rng.integers(len(kept), size=40):
+        damaged = bytearray(kept)
+        damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            assert answer_of(quietly(SMALL, **options)) == whole
+        except ValueError as error:
+            words.append(str(error))
+    assert len(words) > 10
+    assert all(str(path) in each for each in words)
+
+
 def test_a_disk_that_fills_up_does_not_end_the_run(tmp_path, monkeypatch):
     path, opened = tmp_path / "run.npz", checkpoints.written_beside
     times = iter(range(1, 4))

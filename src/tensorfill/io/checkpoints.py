@@ -45,9 +45,10 @@ MOST_BYTES = 2**32
 """A larger file leaves out pieces of work, those first that took the least time for their bytes. A run that goes on
 makes them again."""
 
+FIELDS = {"version", "tensorfill", "asked", "seconds", "bytes"}
 HEADER = "header.npy"
 DRAFT = "draft-"
-"""The member of the file that says what it is, and what the names of drafts begin with."""
+"""What the header says, the member of the file that holds it, and what the names of drafts begin with."""
 
 INSTEAD = "give another path, or start over with resume=False (--start-over)"
 
@@ -145,7 +146,8 @@ class Checkpoint:
                 # Somebody removed the file, and the work is done again.
                 self._forget(name)
                 return None
-            except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            except Exception as error:
+                # Whatever a reader of zip files, arrays and JSON finds wrong with bytes that are not those written.
                 raise ValueError(f"{self.path} is damaged; {INSTEAD}.") from error
 
     def _opened(self) -> zipfile.ZipFile:
@@ -203,11 +205,14 @@ class Checkpoint:
     def _copy(self, file: zipfile.ZipFile) -> None:
         """Copy what is kept of the last file."""
         kept = self._bytes.keys() - self._new.keys()
-        last = self._opened()
-        for member in last.infolist():
-            if member.filename.partition(".")[0] in kept:
-                with last.open(member) as source, file.open(member.filename, "w", force_zip64=True) as target:
-                    shutil.copyfileobj(source, target, 2**20)
+        try:
+            last = self._opened()
+            for member in last.infolist():
+                if member.filename.partition(".")[0] in kept:
+                    with last.open(member) as source, file.open(member.filename, "w", force_zip64=True) as target:
+                        shutil.copyfileobj(source, target, 2**20)
+        except (ValueError, RuntimeError, zipfile.BadZipFile) as error:
+            raise OSError(f"{self.path} is damaged and cannot be written anew") from error
 
     def _leave_out(self) -> None:
         """Leave out pieces until the file is small enough."""
@@ -237,8 +242,8 @@ def header_of(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as file:
             header = json.loads(str(read_array(file, HEADER)))
-        is_one = isinstance(header, dict) and header.get("format") == FORMAT
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        is_one = isinstance(header, dict) and header.get("format") == FORMAT and header.keys() >= FIELDS
+    except Exception:  # whatever a reader finds wrong with bytes of any kind
         is_one = False
     if not is_one:
         raise ValueError(f"{path} is there but is not a checkpoint, or it is damaged; give another path.")
