@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ._support.checks import generator
-from ._support.clock import Clock
+from ._support.clock import Clock, TimeUp
 from ._support.memory import PeakMemory
 from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
@@ -201,7 +201,6 @@ def compare(
         centre=centre,
         refine=refine,
         choose=choose,
-        rng=random,
     )
     named = methods if isinstance(methods, str) else list(methods)
     made = candidates(named, {}, job, COMPARED)
@@ -213,9 +212,9 @@ def compare(
             pipeline.prepare(unit.methods(made))
             for method in unit.methods(made):
                 rows.append(_contender(pipeline, method, clock.part(1 / (len(made) - len(rows))), unit))
-        except (Stopped, KeyboardInterrupt) as stop:
+        except (Stopped, TimeUp, KeyboardInterrupt) as stop:
             # The methods that are done stay a comparison.
-            if not rows and isinstance(stop, Stopped) and stop.status is Status.TIME_LIMIT:
+            if not rows and (isinstance(stop, TimeUp) or getattr(stop, "status", None) is Status.TIME_LIMIT):
                 raise ValueError(
                     "The time limit was reached before any method had an answer; raise time_limit."
                 ) from None

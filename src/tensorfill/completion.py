@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from ._support.checks import generator, whole_number
 from ._support.clock import Clock
+from ._support.fingerprints import fingerprint
 from ._support.interrupts import Interrupts
 from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
@@ -35,6 +36,7 @@ from .choosing.task import Run, needs_choice
 from .choosing.units import Unit
 from .choosing.updating import core_of
 from .fit import Fit
+from .io.checkpoints import kept_seed, opened
 from .io.formats import read
 from .labels import Labels
 from .losses import Loss, Robust, Square
@@ -66,6 +68,8 @@ def complete(
     progress: bool = False,
     callback: Callback | None = None,
     n_jobs: int | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool | str = "auto",
     **settings: Any,
 ) -> Fit:
     """Fill in the missing entries of a tensor.
@@ -139,6 +143,13 @@ def complete(
         The number of threads, -1 for one for each core. By default it is the number of cores that the process may use,
         or less if ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` is set to less. It decides on the time only: the answer
         is the same for any number, bit for bit. BLAS has one thread while this runs.
+    checkpoint
+        A file, such as ``"run.npz"``, that keeps the finished work of the run. If the run is killed or stopped, the
+        same call goes on from there and gives the same answer, bit for bit. It is written about every minute, and after
+        each trial if that costs little. It stays at the end: the same call then returns the answer in a short time.
+    resume
+        ``"auto"`` goes on if the file exists, and refuses one of other data, settings or seed; True demands that it
+        exists; False starts over and replaces it.
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
         `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
@@ -161,9 +172,10 @@ def complete(
     """
     clock = Clock(time_limit)
     asked = _asked(locals())
+    kept = kept_seed(checkpoint, resume)
     if isinstance(data, str | PathLike):
         asked["data"] = str(data)
-    seed, random = _seeded(rng)
+    seed, random = _seeded(kept if rng is None else rng)
     limits = _checked_bounds(bounds)
     data, read = _read_if_path(data, missing, value)
     job = taken_in(
@@ -180,7 +192,6 @@ def complete(
         refine=refine,
         choose=choose,
         start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
-        rng=random,
     )
     labels = job.labelled.labels
     methods = candidates(method, settings, job)
@@ -190,11 +201,17 @@ def complete(
     if isinstance(start, Fit):
         job = _without_a_start_of_another_kind(job, methods[0], start)
     warn_of_nothing_missing(job.observations, job.task.loss)
-    with Interrupts(clock) as interrupts, Display(progress, clock) as display, one_blas_thread, threads(n_jobs):
+    every = method != "auto" or bool(job.task.stages_asked())
+    with (
+        Interrupts(clock) as interrupts,
+        opened(checkpoint, lambda: _identity(job, [*methods, every], seed), fresh=resume is False) as clock.journal,
+        Display(progress, clock) as display,
+        one_blas_thread,
+        threads(n_jobs),
+    ):
         unit = Unit.of(job.task.observations, job.task.loss, methods)
         pipeline = Pipeline(unit.task(job.task), Run(random, clock, display, callback, interrupts, unit))
         if choosing:
-            every = method != "auto" or bool(job.task.stages_asked())
             outcome = pipeline.best_of(unit.methods(methods), all_of_them=every)
         else:
             outcome = pipeline.as_given(unit.methods(methods)[0])
@@ -213,6 +230,15 @@ def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[An
         return data, False
     options: dict[str, Any] = {} if value is None else {"value": value}
     return read(data, missing=missing, **options), True
+
+
+def _identity(job: Job, methods: Sequence[Any], seed: int) -> dict[str, str]:
+    """Return what tells a run from others."""
+    return {
+        "data": job.observations.fingerprint,
+        "settings": fingerprint(job.task, methods),
+        "seed": str(seed),
+    }
 
 
 def _simple_answers(pipeline: Pipeline, outcome: Outcome, labels: Labels, display: Display) -> tuple[Baseline, ...]:
@@ -292,7 +318,7 @@ def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
 _USUAL = {
     name: each.default
     for name, each in inspect.signature(complete).parameters.items()
-    if name not in ("data", "settings", "rng", "progress", "callback", "n_jobs")
+    if name not in ("data", "settings", "rng", "progress", "callback", "n_jobs", "checkpoint", "resume")
 }
 """The arguments of `complete` that belong to a recipe, with their defaults."""
 

@@ -30,6 +30,7 @@ from ._support.checks import (
     sizes,
     tensor_shape,
 )
+from ._support.fingerprints import fingerprint
 from ._support.html import card
 from ._support.ordering import TOO_FAR, in_order, labels_of, sort_keys, take_rows
 from ._support.types import Booleans, Floats, Integers
@@ -211,6 +212,12 @@ class Observations:
                 "use coords instead."
             )
         return _frozen(sort_keys(self.coords, self.shape)[0])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short text that other entries or values do not have."""
+        places = self.coords if self._dense is None else np.packbits(self._dense[1])
+        return fingerprint(self.shape, self.is_dense, places, self.values)
 
     def astype(self, dtype: DTypeLike) -> Self:
         """Return the observations with values of float32 or float64.

@@ -56,7 +56,7 @@ def path(
     True
     """
     random = generator(rng)
-    job = taken_in(data, loss=loss, choose=choose, rng=random)
+    job = taken_in(data, loss=loss, choose=choose)
     found = candidates([method], settings, job)
     unit = Unit.of(job.task.observations, job.task.loss, found)
     task, (made,) = unit.task(job.task), unit.methods(found)

@@ -13,6 +13,7 @@ import tensorfill
 from tensorfill import Choice, Clock, Observations, Status, complete
 from tensorfill._support.interrupts import Interrupts
 from tensorfill.choosing import pipeline as stages
+from tensorfill.graphs import haversine
 from tensorfill.metrics import rmse
 
 
@@ -56,6 +57,8 @@ CORRUPT = HOLES.copy()
 CORRUPT[tuple(np.argwhere(~np.isnan(HOLES))[20])] = 1e4
 PICTURE = np.where(np.isnan(HOLES.reshape(9, 56)), np.nan, np.sin(np.add.outer(np.arange(9), np.arange(56)) / 5))
 
+EMPTY = np.where(np.arange(9)[:, None, None] == 4, np.nan, HOLES)
+
 RUNS = {
     "auto": (HOLES, {}),
     "given": (HOLES, {"lam": 0.3}),
@@ -64,6 +67,7 @@ RUNS = {
     "corrupt, given": (CORRUPT, {"loss": "l1", "lam": 0.3}),
     "splits": (HOLES, {"choose": Choice(splits=2), "lam": 0.3, "refine": "tucker"}),
     "smooth": (PICTURE, {"smooth": [0, 1]}),
+    "graph": (EMPTY, {"laplacian": {0: haversine(np.random.default_rng(0).uniform(0, 20, (9, 2)))}, "lam": 0.3}),
 }
 
 
@@ -131,7 +135,7 @@ def test_a_fit_that_was_stopped_at_once_can_be_saved_and_read(tmp_path):
     np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
 
 
-@pytest.mark.parametrize("name", ["make_splits", "search_for", "whole_split", "corrupt_entries"])
+@pytest.mark.parametrize("name", ["make_splits", "search_for", "whole_split", "corrupt_entries", "with_widths"])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, stages.TimeUp])
 def test_a_stop_in_any_stage_gives_a_fit(monkeypatch, name, stop):
     def stopping(*given, **more):
@@ -210,3 +214,27 @@ def test_a_handler_of_the_callers_own_stays():
 def test_entries_too_few_to_choose_by_are_refused_before_the_work():
     with pytest.raises(ValueError, match="At least 10"):
         complete(Observations([[0, 0], [1, 1]], [1.0, 2.0], (3, 3)), rng=0)
+
+
+def test_sigterm_counts_as_ctrl_c_only_where_a_program_asks_for_it():
+    before = signal.getsignal(signal.SIGTERM)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGTERM) is before
+    with Interrupts(terminated=True) as outer:
+        with Interrupts() as inner, pytest.raises(KeyboardInterrupt), inner.welcome():
+            signal.raise_signal(signal.SIGTERM)
+        assert outer.noted
+        assert outer.number == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_sigterm_handler_of_the_callers_own_stays():
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+    try:
+        with Interrupts(terminated=True) as interrupts:
+            signal.raise_signal(signal.SIGTERM)
+        assert seen == [signal.SIGTERM]
+        assert not interrupts.noted
+    finally:
+        signal.signal(signal.SIGTERM, before)

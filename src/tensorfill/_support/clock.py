@@ -6,6 +6,7 @@ import math
 import time
 
 from .checks import real_number
+from .journal import NO_JOURNAL, Journal
 
 
 class TimeUp(Exception):
@@ -21,6 +22,9 @@ class Clock:
         Seconds from now until the end; None for a run without a limit.
     within
         A clock that ends this one too.
+    journal
+        Where finished work is kept, so that a run that was killed can go on. It goes wherever the clock goes; by
+        default it is that of `within`, or keeps nothing.
 
     Examples
     --------
@@ -28,9 +32,12 @@ class Clock:
     (False, True)
     """
 
-    def __init__(self, limit: float | None = None, *, within: Clock | None = None) -> None:
+    def __init__(
+        self, limit: float | None = None, *, within: Clock | None = None, journal: Journal | None = None
+    ) -> None:
         self._began = time.monotonic()
         self._within = within
+        self.journal: Journal = journal or (NO_JOURNAL if within is None else within.journal)
         self.limit = None if limit is None else real_number(limit, "time_limit", above=0)
 
     @property
@@ -58,6 +65,10 @@ class Clock:
         """Return a clock that starts now and ends after this share of the remaining time."""
         limit = None if self.limit is None else max(share * self.remaining, 1e-9)
         return Clock(limit, within=self)
+
+    def unrecorded(self) -> Clock:
+        """Return a clock that ends with this one, without a journal."""
+        return Clock(within=self, journal=NO_JOURNAL)
 
     def end(self) -> None:
         """Reach the time limit now."""

@@ -1,4 +1,4 @@
-"""Ctrl-C during a run: it stops the work at once, but not the answer that is put together from the work."""
+"""Ctrl-C, and SIGTERM if asked, during a run: they stop the work at once, but not the answer that is made of it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Interrupts:
     ----------
     clock
         The clock of the run.
+    terminated
+        Whether SIGTERM counts as Ctrl-C too. A program may ask for that, a library does not. Within such a context,
+        all others do the same.
 
     Examples
     --------
@@ -33,32 +36,32 @@ class Interrupts:
     True
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, *, terminated: bool = False) -> None:
         self.noted = False
+        self.number: int | None = None
         self._clock = clock or Clock()
         self._welcome = False
-        self._before: Any = None
+        self._usual: tuple[Any, ...] = (signal.default_int_handler, signal.SIG_DFL if terminated else None)
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        before = signal.getsignal(signal.SIGINT)
-        outer = getattr(before, "__self__", None)
-        if threading.current_thread() is threading.main_thread() and (
-            before is signal.default_int_handler or isinstance(outer, Interrupts)
-        ):
-            self._before = before
-            signal.signal(signal.SIGINT, self._handle)
+        if threading.current_thread() is threading.main_thread():
+            for number, usual in zip((signal.SIGINT, signal.SIGTERM), self._usual, strict=True):
+                before = signal.getsignal(number)
+                if (before is not None and before == usual) or _guard_of(before) is not None:
+                    self._before[number] = before
+                    signal.signal(number, self._handle)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._before is None:
-            return
-        outer = getattr(self._before, "__self__", None)
-        if isinstance(outer, Interrupts):
-            outer.noted = outer.noted or self.noted
-        signal.signal(signal.SIGINT, self._before)
-        self._before = None
+        for number, before in self._before.items():
+            outer = _guard_of(before)
+            if outer is not None and self.noted:
+                outer.noted, outer.number = True, self.number
+            signal.signal(number, before)
+        self._before.clear()
 
     @contextmanager
     def welcome(self) -> Iterator[None]:
@@ -70,10 +73,16 @@ class Interrupts:
             self._welcome = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        again, self.noted = self.noted, True
+        again, self.noted, self.number = self.noted, True, number
         self._clock.end()
         if again or (self._welcome and not _is_loading(frame)):
             raise KeyboardInterrupt
+
+
+def _guard_of(handler: Any) -> Interrupts | None:
+    """Return the context that a handler of signals belongs to, if it does."""
+    owner = getattr(handler, "__self__", None)
+    return owner if isinstance(owner, Interrupts) else None
 
 
 def _is_loading(frame: FrameType | None) -> bool:

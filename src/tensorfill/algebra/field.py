@@ -18,6 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.fft
 
+from .._support.clock import Clock
 from .._support.types import Booleans, Floats
 
 POWER = 1.5
@@ -33,7 +34,13 @@ MOST_ITERATIONS = 200
 
 
 def smooth_field(
-    values: Floats, seen: Booleans, weights: Mapping[int, float], stiffness: float, *, start: Floats | None = None
+    values: Floats,
+    seen: Booleans,
+    weights: Mapping[int, float],
+    stiffness: float,
+    *,
+    start: Floats | None = None,
+    clock: Clock | None = None,
 ) -> Floats:
     """Return the smooth field through the observed values.
 
@@ -49,6 +56,8 @@ def smooth_field(
         The weight of the roughness, relative to that of the values.
     start
         A field to start from, for example that of another stiffness.
+    clock
+        Ends the iterations with `TimeUp` when it expires.
 
     Examples
     --------
@@ -74,6 +83,8 @@ def smooth_field(
     product = float(np.vdot(residual, preconditioned))
     small_changes = 0
     for _ in range(MOST_ITERATIONS):
+        if clock is not None:
+            clock.check()
         image = coefficients(np.where(seen, field(direction), 0)) + roughness * direction
         bend = float(np.vdot(direction, image))
         if bend == 0 or product == 0:

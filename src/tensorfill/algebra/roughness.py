@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
+from .._support.fingerprints import fingerprint
 from .._support.types import Floats
 from .component import Component, WeightedComponent
 from .unfolding import Shape, sizes_around
@@ -42,6 +43,11 @@ class Roughness:
 
     parts: Mapping[int, Operator]
     curvature: float
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that the same graphs with another weight do not have."""
+        return fingerprint(sorted(self.parts), self.curvature)
 
     def of_dense(self, tensor: Floats) -> Floats:
         """Return S X for a dense tensor X."""

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._support.clock import Clock
 from .._support.types import Floats
 from ..losses import Huber, Loss, Square, is_score
-from ..methods.problem import Problem
 from ..methods.search import are_better
 from ..models import Model
-from ..models.additive import Additive
-from .additive_effects import fit_additive
-from .score_effects import fit_score_effects
 from .smooth_field import nothing
-from .splits import Split
+from .splits import Split, effects_of
 from .trials import error_of, losses_of
 
 WORTH_CENTRING = 1.5
@@ -39,9 +36,9 @@ def may_help(splits: Sequence[Split], error: float) -> bool:
     return error_of(_losses_of_nothing([centred_split(split) for split in splits])) <= WORTH_CENTRING * error
 
 
-def are_needed(splits: Sequence[Split]) -> bool:
+def are_needed(splits: Sequence[Split], clock: Clock) -> bool:
     """Return whether the mean and the effects alone are better than scores of zero on the held-out entries."""
-    centred = [centred_split(split) for split in splits]
+    centred = [centred_split(split, clock) for split in splits]
     return are_better(_losses_of_nothing(centred), _losses_of_nothing(splits), clipped=False)
 
 
@@ -50,12 +47,12 @@ def _losses_of_nothing(splits: Sequence[Split]) -> Floats:
     return losses_of(splits, [nothing(split.problem.observations) for split in splits])
 
 
-def centred_split(split: Split) -> Split:
-    """Return the split of what the mean and the effects leave."""
-    return split.beyond(_effects(split.problem))
+def centred_split(split: Split, clock: Clock | None = None) -> Split:
+    """Return the split of what the mean and the effects leave; see `Split.effects`."""
+    return split.beyond(split.effects(clock))
 
 
-def centred_beside(split: Split, model: Model) -> Split:
+def centred_beside(split: Split, model: Model, clock: Clock | None = None) -> Split:
     """Return the split of what the mean and the effects leave, fitted beside a model of the rest.
 
     Parameters
@@ -64,10 +61,8 @@ def centred_beside(split: Split, model: Model) -> Split:
         The split as it is, not centred.
     model
         A model of what an earlier mean and earlier effects left.
+    clock
+        Ends the fit of the effects when it expires.
     """
     problem = split.problem
-    return split.beyond(_effects(problem.beyond(model.predict(problem.observations.coords))))
-
-
-def _effects(problem: Problem) -> Additive:
-    return fit_score_effects(problem) if is_score(problem.loss) else fit_additive(problem.observations)
+    return split.beyond(effects_of(problem.beyond(model.predict(problem.observations.coords)), clock))

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._support.clock import Clock
 from ..losses import Square
 from ..losses.robust import noise_scale
 from ..methods.base import Method, Progress, Result, Solver
@@ -73,17 +74,17 @@ class _AtRest:
         return self._model
 
 
-def effects_alone(splits: Sequence[Split]) -> Answer:
-    """Return the mean and the effects as an answer on every split."""
+def effects_alone(splits: Sequence[Split], clock: Clock | None = None) -> Answer:
+    """Return the mean and the effects as an answer on every split, soon if the clock has expired."""
     centred = can_centre(splits[0].problem.loss)
-    parts = [centred_split(split) for split in splits] if centred else splits
+    parts = [centred_split(split, clock) for split in splits] if centred else splits
     # A clock and a generator of its own: the time may be up, and nothing else must depend on the moment.
     trials = Trials(parts, np.random.default_rng(0), centred=centred)
     return Answer.of(trials, Walk(Effects()), trials.run(Effects(), None, tried={}))
 
 
-def simplest(task: Task, rough: tuple[Method, Result] | None) -> tuple[Method, Result, Problem]:
-    """Return the mean and the effects of all entries, and the problem that they answer.
+def simplest(task: Task, rough: tuple[Method, Result] | None, clock: Clock) -> tuple[Method, Result, Problem]:
+    """Return the mean and the effects of all entries, soon if the clock has expired, and the problem that they answer.
 
     For a robust loss they are those of values that are moved to where most are. A rough fit that is nearer to most
     entries is returned in their place.
@@ -94,7 +95,7 @@ def simplest(task: Task, rough: tuple[Method, Result] | None) -> tuple[Method, R
     middle = np.median(data.values)
     far = WIDTH * noise_scale(data.values - middle)
     moved = data.with_values(np.clip(data.values, middle - far, middle + far)) if robust else data
-    answer = effects_alone([Split(replace(problem, observations=moved), moved)])
+    answer = effects_alone([Split(replace(problem, observations=moved), moved)], clock)
     effects = replace(answer.trial.results[0], model=answer.whole_model)
     if rough is not None and _usual_error(rough[1].model, data) < _usual_error(effects.model, data):
         return *rough, problem

@@ -60,7 +60,6 @@ def taken_in(
     refine: str | None = None,
     choose: Choice | None = None,
     start: Model | None = None,
-    rng: np.random.Generator,
 ) -> Job:
     """Return data of any kind with the stages that are asked for, all checked and with modes by number."""
     if choose is not None and not isinstance(choose, Choice):
@@ -85,7 +84,7 @@ def taken_in(
         loss=prepared,
         same=_checked_same(same, labels, fitted.shape),
         choice=_checked_choice(choose or Choice(), labels, loss, dtype),
-        graphs=checked_graphs(labels.numbered(laplacian, "laplacian"), fitted, rng),
+        graphs=checked_graphs(labels.numbered(laplacian, "laplacian"), fitted.shape),
         smooth=smooth_by_number,
         centre=centre,
         refine=refine,

@@ -21,6 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .._support.clock import Clock
 from .._support.types import Booleans, Floats, Integers
 from ..losses import Square
 from ..losses.robust import EFFICIENT, Robust
@@ -112,7 +113,7 @@ def corrupt_entries(
     ordered = ordered_modes(observations, rng)
     around = Neighbourhood(observations.shape, ordered) if ordered else None
     if around is not None:
-        verdict = _settled(ByNeighbours(observations, around, rng), observations, around, watch)
+        verdict = _settled(ByNeighbours(observations, around, rng, watch.clock), observations, around, watch)
         largest = bounded_mean(np.abs(observations.values - rng.permutation(observations.values)))
         errors = [np.abs(each - observations.values)[first] for each in (verdict.predictions, low_rank.predictions)]
         # Squares, because gross errors hide among large ones; bounded, because corrupt entries say nothing.
@@ -129,7 +130,7 @@ def _settled(judge: Judge, observations: Observations, around: Neighbourhood | N
     for _ in range(judge.rounds):
         watch.clock.check()
         predictions, spread = judge.predict(sound)
-        scores = _scores(observations, predictions, spread, sound, around)
+        scores = _scores(observations, predictions, spread, sound, around, watch.clock)
         again = scores <= min(limit_of(scores), judge.highest)
         changed, sound = np.count_nonzero(again != sound), again
         if changed <= SETTLED * np.count_nonzero(~sound):
@@ -230,14 +231,18 @@ class ByNeighbours:
         The neighbours.
     rng
         Decides which entries show how good each kind of prediction is.
+    clock
+        Ends the work with `TimeUp` when it expires.
     """
 
     rounds = 10
     highest = 2.0
     """An entry that is left out too early is judged again; gross errors that stay hide others, by what is usual."""
 
-    def __init__(self, observations: Observations, around: Neighbourhood, rng: np.random.Generator) -> None:
-        self._observations, self._around, self._rng = observations, around, rng
+    def __init__(
+        self, observations: Observations, around: Neighbourhood, rng: np.random.Generator, clock: Clock | None = None
+    ) -> None:
+        self._observations, self._around, self._rng, self._clock = observations, around, rng, clock
         self._guesses = np.full(math.prod(observations.shape), np.nan)
         self._round = 0
 
@@ -250,13 +255,18 @@ class ByNeighbours:
         positions = self._observations.positions
         values = self._guesses.copy() if self._round > 1 else np.full_like(self._guesses, np.nan)
         values[positions[sound]] = self._observations.values[sound]
-        self._guesses, spread = self._around.predict(values, self._rng)
+        self._guesses, spread = self._around.predict(values, self._rng, self._clock)
         self._round += 1
         return self._guesses[positions], spread[positions]
 
 
 def _scores(
-    observations: Observations, predictions: Floats, spread: Floats, sound: Booleans, around: Neighbourhood | None
+    observations: Observations,
+    predictions: Floats,
+    spread: Floats,
+    sound: Booleans,
+    around: Neighbourhood | None,
+    clock: Clock,
 ) -> Floats:
     """Return the error of each entry as a multiple of what is usual around it; 0 without a prediction."""
     errors = np.abs(observations.values - predictions)
@@ -267,7 +277,7 @@ def _scores(
     if around is not None:
         dense = np.full(math.prod(observations.shape), np.nan)
         dense[observations.positions[judged]] = errors[judged]
-        near = around.upper_quartile(dense)[observations.positions]
+        near = around.upper_quartile(dense, clock)[observations.positions]
         near = np.where(np.isnan(near), usual, near)
     return np.nan_to_num(errors / (USUAL * usual + near + spread + np.finfo(np.float64).tiny))
 

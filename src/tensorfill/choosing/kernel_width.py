@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from .._support.checks import mode_number
+from .._support.clock import Clock
 from .._support.types import Booleans, Floats, Integers
 from ..graphs import KernelGraph, check_laplacian
 from ..graphs.reduction import Graph, harmonic_extension
@@ -23,36 +24,56 @@ FOLDS = 5
 """The number of parts into which the observed slices are divided; each part is held out once."""
 
 
-def checked_graphs(
-    given: Mapping[int, object] | None, observations: Observations, rng: np.random.Generator
-) -> dict[int, Graph]:
-    """Return the checked Laplacian of each mode that has a graph; the width of a kernel is chosen first."""
+def checked_graphs(given: Mapping[int, object] | None, shape: Sequence[int]) -> dict[int, Graph | KernelGraph]:
+    """Return the graph of each mode that has one, checked: a Laplacian, or a kernel whose width is yet to be chosen."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise TypeError(
             f"laplacian must map modes to graphs, as in {{0: graph}}, but {type(given).__name__} was given."
         )
-    found: dict[int, Graph] = {}
+    found: dict[int, Graph | KernelGraph] = {}
     for key, graph in given.items():
-        mode = mode_number(key, "laplacian", observations.ndim)
-        size = observations.shape[mode]
+        mode = mode_number(key, "laplacian", len(shape))
+        size = shape[mode]
         if isinstance(graph, KernelGraph):
             if graph.size != size:
                 raise ValueError(
                     f"the graph of mode {mode} must have one node for each of its {size:,} indices, "
                     f"but it has {graph.size:,}."
                 )
-            graph = graph.laplacian(best_width(graph, observations, mode, rng))
-        found[mode] = check_laplacian(graph, size, mode)
+            found[mode] = graph
+        else:
+            found[mode] = check_laplacian(graph, size, mode)
     return found
 
 
-def best_width(graph: KernelGraph, observations: Observations, mode: int, rng: np.random.Generator) -> float:
+def with_widths(
+    graphs: Mapping[int, Graph | KernelGraph], observations: Observations, rng: np.random.Generator, clock: Clock
+) -> dict[int, Graph]:
+    """Return the Laplacian of each mode that has a graph; the width of a kernel is chosen on held-out slices."""
+    found: dict[int, Graph] = {}
+    for mode, graph in graphs.items():
+        if isinstance(graph, KernelGraph):
+            found[mode] = graph.laplacian(best_width(graph, observations, mode, rng, clock))
+        else:
+            found[mode] = graph
+    return found
+
+
+def best_width(
+    graph: KernelGraph, observations: Observations, mode: int, rng: np.random.Generator, clock: Clock | None = None
+) -> float:
     """Return the width that predicts held-out slices best from the other observed slices.
 
     Missing entries of the other slices are replaced by the mean of the data plus the effects of the other modes.
+
+    Raises
+    ------
+    TimeUp
+        If the clock expires meanwhile.
     """
+    clock = clock or Clock()
     kept = np.unique(observations.coords[:, mode])
     if len(kept) < 2:
         return graph.widths[len(graph.widths) // 2]
@@ -62,16 +83,25 @@ def best_width(graph: KernelGraph, observations: Observations, mode: int, rng: n
     offset = Additive(fitted.mean, tuple(effects))
     parts = np.array_split(rng.permutation(kept), min(FOLDS, len(kept)))
     residuals = observations.with_values(observations.values - offset.predict(observations.coords))
-    errors = [_squared_error(graph.laplacian(width), residuals, mode, kept, parts) for width in graph.widths]
+    errors = [_error_of_width(graph, width, residuals, mode, parts, clock) for width in graph.widths]
     return graph.widths[int(np.argmin(errors))]
 
 
-def _squared_error(
-    graph: Graph, residuals: Observations, mode: int, kept: Integers, parts: Sequence[Integers]
+def _error_of_width(
+    graph: KernelGraph, width: float, residuals: Observations, mode: int, parts: Sequence[Integers], clock: Clock
 ) -> float:
     """Return the sum of squared errors over all parts, each predicted from the slices of the other parts."""
+    return clock.journal.recall(
+        ("error of a width", graph, width, residuals, mode, parts),
+        lambda _: _squared_error(graph.laplacian(width), residuals, mode, parts, clock),
+    )
+
+
+def _squared_error(graph: Graph, residuals: Observations, mode: int, parts: Sequence[Integers], clock: Clock) -> float:
+    kept = np.concatenate(parts)
     total = 0.0
     for part in parts:
+        clock.check()
         others = np.setdiff1d(kept, part)
         extension, _ = harmonic_extension(graph, others)
         row_of = np.full(graph.shape[0], -1)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._support.clock import Clock
 from .._support.types import Floats, Integers
 from ..observations import Observations
 from .smooth_field import ALIKE, FEWEST_PAIRS, LARGEST, SMALLEST_MODE, neighbour_differences
@@ -93,7 +94,7 @@ class Neighbourhood:
     shape: tuple[int, ...]
     ordered: Sequence[int]
 
-    def predict(self, values: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def predict(self, values: Floats, rng: np.random.Generator, clock: Clock | None = None) -> tuple[Floats, Floats]:
         """Return the median of the predictions of every entry, and the distance between their quartiles.
 
         The distance is infinite where there are too few to tell.
@@ -104,24 +105,39 @@ class Neighbourhood:
             All entries in C order, with NaN where nothing is known; so is the answer where nothing is predicted.
         rng
             Decides which entries show how good each kind of prediction is.
+        clock
+            Ends the work with `TimeUp` when it expires.
         """
+        clock = clock or Clock()
+        return clock.journal.recall(("neighbours", self, values), lambda _: self._predict(values, rng, clock), rng=rng)
+
+    def _predict(self, values: Floats, rng: np.random.Generator, clock: Clock) -> tuple[Floats, Floats]:
         padded = self._padded(values)
         kinds = self._best(list(self._predictions()), padded, self._sample(values, rng))
         median, spread = np.full((2, len(values)), np.nan)
         for part, places in self._parts(len(kinds)):
+            clock.check()
             predicted = _predicted(padded, places, kinds)
             quartiles = _quantiles(predicted, (0.25, 0.5, 0.75))
             enough = np.count_nonzero(np.isfinite(predicted), axis=1) >= FEWEST_PREDICTIONS
             median[part], spread[part] = quartiles[1], np.where(enough, quartiles[2] - quartiles[0], np.inf)
         return median, spread
 
-    def upper_quartile(self, values: Floats) -> Floats:
-        """Return the upper quartile of the values of the neighbours of each entry, up to two steps away."""
+    def upper_quartile(self, values: Floats, clock: Clock | None = None) -> Floats:
+        """Return the upper quartile of the values of the neighbours of each entry, up to two steps away.
+
+        It ends with `TimeUp` when the clock expires.
+        """
+        clock = clock or Clock()
+        return clock.journal.recall(("quartiles", self, values), lambda _: self._upper_quartile(values, clock))
+
+    def _upper_quartile(self, values: Floats, clock: Clock) -> Floats:
         padded = self._padded(values)
         steps = list(self._steps())
         near = [(step,) for _, step in steps] + [(a + b,) for (_, a), (_, b) in self._pairs(steps)]
         result = np.full(len(values), np.nan)
         for part, places in self._parts(len(near)):
+            clock.check()
             result[part] = _quantiles(_predicted(padded, places, near), (0.75,))[0]
         return result
 

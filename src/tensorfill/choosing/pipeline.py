@@ -7,7 +7,7 @@ mean and the effect of each index. While an answer is put together, Ctrl-C is on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,8 @@ import numpy as np
 
 from .._support.clock import Clock, TimeUp
 from .._support.types import Booleans, Floats
+from ..graphs import KernelGraph
+from ..graphs.reduction import Graph
 from ..losses import Square, is_score
 from ..losses.robust import EFFICIENT, make_robust
 from ..methods.base import Method, Result, Status, Stopped
@@ -30,6 +32,7 @@ from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
 from .first_answer import Effects, effects_alone, simplest
 from .judging import corrupt_entries
+from .kernel_width import with_widths
 from .outliers import are_outliers
 from .polish import polished_if_better
 from .present_slices import PresentSlices
@@ -74,6 +77,7 @@ class Pipeline:
         self._corrupt: Booleans | None = None
         self._centring_is_settled = False
         self._core: Model | None = None
+        self._graphs: Mapping[int, Graph] = {}
 
     def as_given(self, method: Method) -> Outcome:
         """Run a method on all entries as it is, with nothing held out."""
@@ -123,14 +127,18 @@ class Pipeline:
         return self._outcome(answer, result, final)
 
     def prepare(self, methods: Sequence[Method]) -> None:
-        """Judge which entries are corrupt, if the loss asks for it, and hold entries out.
+        """Choose the width of kernels, judge which entries are corrupt, if the loss asks for it, and hold entries out.
 
         If every method takes the robust loss itself, all entries stay, and held-out ones are judged by that loss too.
         """
+        run, observations = self._run, self._task.observations
+        if any(isinstance(graph, KernelGraph) for graph in self._task.graphs.values()):
+            run.display.begin("choosing the width of a graph", None)
+        self._graphs = with_widths(self._task.graphs, observations, run.rng, run.clock)
         robust = all(method.takes_robust for method in methods)
         self._problem, _ = self._judged(methods[0], choosing=True, robust=robust)
         self.splits, self.holdout = make_splits(
-            self._problem.observations, self._problem.loss, self._task.choice, self._run.rng, self._task.graphs
+            self._problem.observations, self._problem.loss, self._task.choice, run.rng, self._graphs
         )
 
     def contend(self, method: Method, clock: Clock | None = None, *, finish: bool = True) -> Answer:
@@ -213,7 +221,8 @@ class Pipeline:
         task = self._task
         possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
         silent = any(method.is_silent_somewhere(split.problem) for split in self.splits)
-        needed = possible and (silent or (is_score(self._problem.loss) and are_needed(self.splits)))
+        scores = possible and is_score(self._problem.loss)
+        needed = possible and (silent or (scores and are_needed(self.splits, self._run.clock)))
         # Where the data without centring was worse for the first of several methods, the others do not try it.
         if task.centre is True or needed or (possible and self._centring_is_settled):
             self._searched(method, clock, centred=True)
@@ -223,7 +232,7 @@ class Pipeline:
             self._searched(method, clock, centred=True)
 
     def _searched(self, method: Method, clock: Clock, *, centred: bool) -> Trial:
-        splits = [centred_split(split) for split in self.splits] if centred else self.splits
+        splits = [centred_split(split, self._run.clock) for split in self.splits] if centred else self.splits
         search = search_for(method)
         before = self._current
 
@@ -273,7 +282,7 @@ class Pipeline:
         while is_score(self._problem.loss) and self.current.centred and self.current.rounds < MOST_ROUNDS:
             clock.check()
             answer = self.current
-            splits = [centred_beside(*pair) for pair in zip(self.splits, answer.models, strict=True)]
+            splits = [centred_beside(*pair, self._run.clock) for pair in zip(self.splits, answer.models, strict=True)]
             trials = replace(answer.trials, splits=splits)
             results = trials.solve(answer.trial.method, answer.models, answer.trial.point.mu)
             models = [result.model for result in results]
@@ -330,7 +339,7 @@ class Pipeline:
     @cached_property
     def _loss_of_a_field_alone(self) -> float:
         """The held-out loss of a smooth field alone, the rival of every method."""
-        return loss_alone(self.splits, self._smooth_weights)
+        return loss_alone(self.splits, self._smooth_weights, self._run.clock)
 
     # The answer
 
@@ -340,8 +349,8 @@ class Pipeline:
         What the method answers without a smooth field is kept, to go on from later.
         """
         run, mu = self._run, answer.trial.point.mu
-        whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._task.graphs)
-        split = centred_split(whole) if answer.trials.centred else whole
+        whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._graphs)
+        split = centred_split(whole, run.clock) if answer.trials.centred else whole
         problem = split.at(mu)
         method = answer.final(len(problem.observations))
         run.display.begin("fitting all entries", method.max_iter, method.tol)
@@ -358,7 +367,7 @@ class Pipeline:
             at_least=method.steps_to_gather,
         )
         for _ in range(answer.rounds):
-            split = centred_beside(whole, result.finished_or_stopped().model)
+            split = centred_beside(whole, result.finished_or_stopped().model, run.clock)
             result = fitted(
                 method, split.at(mu), result.model, rng=run.rng, callback=run.watch(), clock=run.clock
             )  # fmt: skip
@@ -372,9 +381,8 @@ class Pipeline:
         data = split if answer.centred else whole
         if answer.smoothing is not None:
             self._core = model
-            run.clock.check()
             run.display.begin("smoothing", None)
-            model = answer.smoothing.added_to(model, data.problem.observations)
+            model = answer.smoothing.added_to(model, data.problem.observations, run.clock)
         return replace(result, model=data.whole(model)), method.resolved(problem)
 
     def _outcome(self, answer: Answer, result: Result, method: Method) -> Outcome:
@@ -434,12 +442,12 @@ class Pipeline:
         """Return the best answer of a run that was stopped: the mean and the effects, if nothing beats them."""
         status = _status(stop)
         if self.splits:
-            answer = effects_alone(self.splits)
+            answer = effects_alone(self.splits, self._run.clock)
             if (self._champion is not None or self._current is not None) and not answer.beats(self.best):
                 answer = self.best
             result = replace(answer.trial.results[0], model=answer.whole_model, status=status)
             return self._outcome(answer, result, answer.trial.method)
-        method, result, problem = simplest(self._task, self._rough)
+        method, result, problem = simplest(self._task, self._rough, self._run.clock)
         outcome = Outcome(method, replace(result, status=status), problem.loss, centred=isinstance(method, Effects))
         return self._filled(outcome, problem)
 

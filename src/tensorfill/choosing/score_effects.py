@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.clock import Clock
 from .._support.types import Floats, Integers
 from ..methods.problem import Problem
 from ..models.additive import Additive
 
 SWEEPS = 20
 """The largest number of sweeps over the modes."""
+
+FEWEST_SWEEPS = 2
+"""After so many sweeps, the effects are an answer."""
 
 SETTLED = 1e-3
 """Sweeps end when none changes a score by more than this: a thousandth of the odds, or of the rate."""
@@ -30,7 +34,7 @@ HALVINGS = 6
 """A Newton step that raises the objective is halved at most this often, and then left out."""
 
 
-def fit_score_effects(problem: Problem, *, sweeps: int = SWEEPS) -> Additive:
+def fit_score_effects(problem: Problem, *, sweeps: int = SWEEPS, clock: Clock | None = None) -> Additive:
     """Fit a mean and an effect of each index of each mode, as scores, under the loss of a problem.
 
     The fit minimises
@@ -52,6 +56,8 @@ def fit_score_effects(problem: Problem, *, sweeps: int = SWEEPS) -> Additive:
         The observed entries and the loss. If the problem has an offset, the effects are added to it.
     sweeps
         The largest number of sweeps. They end earlier when nothing changes any more.
+    clock
+        Ends the sweeps when it expires, after a few at the earliest.
 
     Examples
     --------
@@ -68,7 +74,9 @@ def fit_score_effects(problem: Problem, *, sweeps: int = SWEEPS) -> Additive:
     nowhere = np.zeros(len(observations), dtype=np.intp)
     overall = _Effects.of(nowhere, 1, ridge=RIDGE_OF_THE_MEAN)
     modes = [_Effects.of(column, size) for column, size in zip(observations.coords.T, observations.shape, strict=True)]
-    for _ in range(sweeps):
+    for sweep in range(sweeps):
+        if clock is not None and clock.expired and sweep >= FEWEST_SWEEPS:
+            break
         change = state.newton(overall)
         for mode in modes:
             change = max(change, state.newton(mode))

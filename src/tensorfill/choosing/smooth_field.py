@@ -65,11 +65,16 @@ class Smoothing:
     stiffness: float
     low_rank: bool
 
-    def added_to(self, model: Model, observations: Observations, near: Dense | None = None) -> Dense:
+    def added_to(self, model: Model, observations: Observations, clock: Clock, near: Dense | None = None) -> Dense:
         """Return the model, or zero, plus the smooth field through its residuals at the observed entries.
 
-        An answer with another stiffness, `near`, saves iterations.
+        An answer with another stiffness, `near`, saves iterations. An expired clock ends them with `TimeUp`.
         """
+        return clock.journal.recall(
+            ("smooth", self, model, observations, near), lambda _: self._added_to(model, observations, clock, near)
+        )
+
+    def _added_to(self, model: Model, observations: Observations, clock: Clock, near: Dense | None) -> Dense:
         base = model.to_dense(max_bytes=math.inf) if self.low_rank else np.zeros(model.shape, dtype=model.dtype)
         seen = np.zeros(base.size, dtype=bool)
         seen[observations.positions] = True
@@ -77,7 +82,7 @@ class Smoothing:
         left[observations.positions] = observations.values - base.ravel()[observations.positions]
         start = None if near is None else near.to_dense(max_bytes=math.inf) - base
         field = smooth_field(
-            left.reshape(base.shape), seen.reshape(base.shape), self.weights, self.stiffness, start=start
+            left.reshape(base.shape), seen.reshape(base.shape), self.weights, self.stiffness, start=start, clock=clock
         )
         return Dense(base + field, model.ranks if self.low_rank else (0,) * len(model.ranks))
 
@@ -185,10 +190,9 @@ def choose_smoothing(
         scores: list[float] = []
         answers: list[Dense] | list[None] = [None] * len(models)
         for stiffness in STIFFNESSES:
-            clock.check()
             smoothing = Smoothing(weights, stiffness, low_rank)
             answers = [
-                smoothing.added_to(model, split.problem.observations, near)
+                smoothing.added_to(model, split.problem.observations, clock, near)
                 for model, split, near in zip(models, parts, answers, strict=True)
             ]
             losses = losses_of(parts, answers)
@@ -200,13 +204,13 @@ def choose_smoothing(
     return best
 
 
-def loss_alone(splits: Sequence[Split], weights: Mapping[int, float]) -> float:
+def loss_alone(splits: Sequence[Split], weights: Mapping[int, float], clock: Clock) -> float:
     """Return about the lowest mean loss of a smooth field alone at the held-out entries."""
     if not weights:
         return math.inf
     data = [split.problem.observations for split in splits]
     smoothings = [Smoothing(weights, stiffness, low_rank=False) for stiffness in USUAL_STIFFNESSES]
-    answers = [[each.added_to(nothing(seen), seen) for seen in data] for each in smoothings]
+    answers = [[each.added_to(nothing(seen), seen, clock) for seen in data] for each in smoothings]
     return min(float(losses_of(splits, models).mean()) for models in answers)
 
 

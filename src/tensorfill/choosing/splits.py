@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._support.checks import real_number, whole_number
+from .._support.clock import Clock
 from .._support.types import Floats
 from ..graphs.reduction import Graph, ReducedTensor, make_roughness, reduce
-from ..losses import Loss
+from ..losses import Loss, is_score
 from ..methods.problem import Problem
 from ..models import Centred, FoldedColumns, FoldedLowRank, Model
 from ..models.additive import Additive
 from ..observations import Observations
+from .additive_effects import fit_additive
 from .holdout import Holdout, make_holdout
+from .score_effects import fit_score_effects
 
 FEWEST_TO_CHOOSE = 10
 """With fewer observed entries than this, none can be spared to choose settings with."""
@@ -77,6 +80,13 @@ class Split:
     held_out: Observations
     reduced: ReducedTensor | None = None
     offset: Additive | None = None
+    _known: dict[str, Additive] = field(default_factory=dict, init=False, repr=False)
+
+    def effects(self, clock: Clock | None = None) -> Additive:
+        """Return the mean and the effects of the slices that are fitted, found once; see `effects_of`."""
+        if "effects" not in self._known:
+            self._known["effects"] = effects_of(self.problem, clock)
+        return self._known["effects"]
 
     def predict(self, model: Model) -> Floats:
         """Return the predictions of a model of the problem at the held-out entries."""
@@ -116,6 +126,13 @@ class Split:
             return self.problem
         curvature = float(self.problem.loss.curvature)
         return self.problem.with_roughness(make_roughness(self.reduced.graphs, mu, curvature))
+
+
+def effects_of(problem: Problem, clock: Clock | None = None) -> Additive:
+    """Return the mean and the effects that fit a problem best, or about so if the clock expires meanwhile."""
+    if is_score(problem.loss):
+        return fit_score_effects(problem, clock=clock)
+    return fit_additive(problem.observations)
 
 
 def make_splits(

@@ -11,6 +11,7 @@ import numpy as np
 from .._support.clock import Clock
 from .._support.interrupts import Interrupts
 from .._support.progress import Display
+from ..graphs import KernelGraph
 from ..graphs.reduction import Graph
 from ..losses import Loss, Square
 from ..losses.robust import Robust
@@ -77,7 +78,7 @@ class Task:
     same
         Two modes that are the same entities, or None.
     graphs
-        Laplacians by mode.
+        Laplacians by mode, or kernels whose width is yet to be chosen.
     smooth
         The modes with smooth neighbours, ``"auto"``, or None.
     centre
@@ -92,7 +93,7 @@ class Task:
     loss: str | Loss | Robust
     choice: Choice = field(default_factory=Choice)
     same: tuple[int, int] | None = None
-    graphs: Mapping[int, Graph] = field(default_factory=dict)
+    graphs: Mapping[int, Graph | KernelGraph] = field(default_factory=dict)
     smooth: Sequence[int] | str | None = "auto"
     centre: bool | str = "auto"
     refine: str | None = None

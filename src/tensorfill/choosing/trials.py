@@ -178,19 +178,27 @@ class Trials:
             callback = self.callback if number == 0 else None
             watch = None if start is None or not variation else GivingUp(split, start, callback)
 
-            def solved() -> Result:
+            def solved(clock: Clock) -> Result:
                 result = fitted(
                     method,
                     problem,
                     start if start is not None and method.can_start_from(start, problem) else None,
                     rng=self._rngs[number],
                     callback=watch or callback,
-                    clock=self.clock,
+                    clock=clock,
                     at_least=at_least,
                 )
                 return result if watch is None else watch.finished(result)
 
-            return solved
+            if watch is None:
+                return lambda: solved(self.clock)
+            # What is given up depends on held-out entries too, so the journal keeps the trial and not its parts.
+            return lambda: self.clock.journal.recall(
+                ("variation", method, problem, start, split.held_out),
+                lambda _: solved(self.clock.unrecorded()),
+                rng=self._rngs[number],
+                is_finished=lambda result: result.finished,
+            )
 
         return side_by_side([task(number) for number in range(len(self.splits))])
 

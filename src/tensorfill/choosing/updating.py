@@ -15,6 +15,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._support.checks import listed
+from .._support.clock import Clock
 from .._support.types import Floats, Integers
 from ..labels import UNKNOWN, Labelled, Labels
 from ..losses import is_score
@@ -216,8 +217,11 @@ def _fitted(recipe: Recipe, data: Grown, start: Model, run: Run) -> tuple[Result
     if recipe.smoothing is not None:
         run.display.begin("smoothing", None)
         model = recipe.smoothing.added_to(
-            model if recipe.smoothing.low_rank else nothing(entries), problem.observations
-        )  # fmt: skip
+            model if recipe.smoothing.low_rank else nothing(entries),
+            problem.observations,
+            # The field is a part of the answer, whatever the time.
+            Clock(),
+        )
     return replace(result, model=split.whole(model)), core
 
 

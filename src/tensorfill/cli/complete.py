@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import signal
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,7 +17,7 @@ from .._support.words import bytes_in_words, percent
 from .command import Command
 from .facts import facts_of_fit, fit_record
 from .fitting import add_fitting, fitting
-from .options import add_answering, add_interval, add_reading, checked_interval, read_given
+from .options import add_answering, add_interval, add_keeping, add_reading, checked_interval, keeping, read_given
 from .output import say, show_facts, show_json
 from .outputs import add_safe, check_outputs, rescuing, safely
 
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from ..labels import Labelled
     from ..observations import Observations
 
-NO_INTERVALS, INTERRUPTED = 2, 130
-"""Exit codes: an answer without the intervals that were asked for, Ctrl-C."""
+NO_INTERVALS, BY_SIGNAL = 2, 128
+"""Exit codes: an answer without the intervals that were asked for; this plus the number of a signal, so 130 for Ctrl-C
+and 143 for SIGTERM."""
 
 WITH_ENDS = ("csv", "tsv", "parquet", "netcdf")
 """The formats that hold the ends of intervals."""
@@ -56,11 +58,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add_safe(parser)
     add_reading(parser)
     add_fitting(parser)
+    add_keeping(parser)
     add_answering(parser)
 
 
 def _run(given: argparse.Namespace) -> int:
-    settings, interval = fitting(given), checked_interval(given)
+    settings, interval = fitting(given) | keeping(given), checked_interval(given)
     kind = _check_outputs(given)
     how = safely(given, kind)
     data = read_given(given, given.input)
@@ -78,8 +81,8 @@ def _run(given: argparse.Namespace) -> int:
     if kind is not None:
         _check_answer(given, data, kind, interval)
     began = time.monotonic()
-    # From here on there is an answer, and Ctrl-C does not keep it from being written.
-    with Interrupts():
+    # From here on there is an answer, and neither Ctrl-C nor SIGTERM keeps it from being written.
+    with Interrupts(terminated=True) as interrupts:
         fit = complete(data, progress=not (given.quiet or given.json), **settings)
         seconds = time.monotonic() - began
         half, reason = (None, "") if interval is None else _half_width(fit, interval)
@@ -92,7 +95,7 @@ def _run(given: argparse.Namespace) -> int:
         _answer(given, data, fit, seconds, interval, half)
     if fit.status is Status.INTERRUPTED:
         say("Interrupted; what was written is the best answer so far.")
-        return INTERRUPTED
+        return BY_SIGNAL + (interrupts.number or signal.SIGINT)
     if reason:
         say(f"The answer was written without intervals: {reason}")
         return NO_INTERVALS
@@ -103,7 +106,8 @@ def _check_outputs(given: argparse.Namespace) -> str | None:
     """Return the format of the filled file, if there is one, after a check of all outputs."""
     if given.output is None and given.model is None:
         raise ValueError("there is nothing to write; give -o OUT for the filled file, or --model FILE, or both.")
-    check_outputs({"--output": given.output, "--model": given.model}, [given.input, given.mask])
+    outputs = {"--output": given.output, "--model": given.model, "--checkpoint": given.checkpoint}
+    check_outputs(outputs, [given.input, given.mask])
     if given.output is None:
         return None
     from ..io.formats import check_installed
@@ -222,14 +226,16 @@ COMMAND = Command(
     number between the two values with --loss logistic. A tensor that is too large to write entry by entry is kept as a
     model, which `tensorfill predict` asks.
 
-    Ctrl-C stops with the best answer so far, which is written; the exit code is then 130. A run that stops at its time
-    limit is no error.
+    Ctrl-C and SIGTERM stop with the best answer so far, which is written; the exit code is then 130 or 143. A run that
+    stops at its time limit is no error. With --checkpoint, the same command goes on with a run that was stopped or
+    killed.
     """,
     examples=(
         "tensorfill complete rain.nc -o filled.nc",
         "tensorfill complete parking.mat --missing zero -o filled.mat --interval 0.9",
         "tensorfill complete photo.png --mask mask.png --bounds 0 255 -o whole.png",
         "tensorfill complete ratings.tns --model ratings.npz --time-limit 60",
+        "tensorfill complete ratings.tns --model ratings.npz --checkpoint run.npz",
         "tensorfill complete visits.csv --value count --loss poisson -o all.csv",
         "tensorfill complete cube.npy --method tucker_als --set rank=3 -o full.npy",
     ),

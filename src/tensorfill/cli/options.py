@@ -53,6 +53,27 @@ def read_given(given: argparse.Namespace, path: Path) -> Labelled:
     return read(path, missing=given.missing, format=given.format, **reading(given))
 
 
+def add_keeping(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a run that can be killed and go on."""
+    group = parser.add_argument_group("a long run")
+    group.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="keep finished work here, as .npz; the same command goes on from it after the run was stopped or killed",
+    )
+    group.add_argument("--start-over", action="store_true", help="replace a checkpoint instead of going on from it")
+
+
+def keeping(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the checkpoint and whether to go on from it, as arguments of `tensorfill.complete`."""
+    if given.start_over and given.checkpoint is None:
+        raise ValueError("--start-over needs a checkpoint to replace; give --checkpoint FILE too.")
+    if given.checkpoint is not None and given.checkpoint in (given.input, given.output, given.model):
+        raise ValueError(f"--checkpoint must be a file of its own, but {str(given.checkpoint)!r} has another use too.")
+    return {"checkpoint": given.checkpoint, "resume": False if given.start_over else "auto"}
+
+
 def add_answering(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what is printed."""
     group = parser.add_argument_group("the answer")

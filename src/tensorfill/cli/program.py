@@ -43,7 +43,7 @@ examples:
   tensorfill demo --missing 0.5 --output cat.png
 
 exit codes:
-  0 fine; 1 something is not installed; 2 bad input; 130 Ctrl-C
+  0 fine; 1 something is not installed; 2 bad input; 130 Ctrl-C; 143 SIGTERM
 """
 
 

@@ -1,169 +1,41 @@
-"""The contract of a method: its settings, its solver, what is left to choose, and the one iteration loop."""
+"""The contract of a method: its settings, its solver, and what is left to choose."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from .._support.checks import listed, real_number, whole_number
 from .._support.clock import Clock
+from .._support.journal import Draft
 from .._support.memory import physical_bytes
 from .._support.parallel import one_blas_thread
-from .._support.records import Records
 from .._support.scaling import times_power_of_two
 from .._support.words import bytes_in_words
 from ..losses import Square, error
 from ..losses.robust import Robust
 from ..models.base import Model
 from ..observations import Observations
+from .loop import Callback, History, Limits, Loop, Progress, Record, Result, Resumable, Solver, Status, Stopped
 from .problem import Problem
 
 if TYPE_CHECKING:
     from .search import Search
 
-
-class Status(Enum):
-    """Why a method stopped, as a sentence."""
-
-    CONVERGED = "The objective changed by less than the tolerance in two iterations running."
-    MAX_ITER = "The iteration limit was reached before the tolerance; raise max_iter to go on."
-    TIME_LIMIT = "The time limit was reached before the tolerance; raise time_limit to go on."
-    CALLBACK = "The callback asked to stop."
-    INTERRUPTED = "The run was interrupted; this is the best answer so far."
-
-    def __str__(self) -> str:
-        return self.value
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the method ended by itself, rather than because someone asked it to."""
-        return self in (Status.CONVERGED, Status.MAX_ITER)
+__all__ = [
+    "STAGES", "Axis", "Callback", "History", "Method", "Progress", "Record", "Result", "Resumable", "Solver", "Status",
+    "Stopped", "Unsuited",
+]  # fmt: skip
 
 
 class Unsuited(ValueError):
     """The data, its loss or its size is not what a method is made for; other methods may take it."""
-
-
-class Stopped(Exception):
-    """The caller, the clock or the keyboard asked to stop."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(str(status))
-        self.status = status
-
-
-@dataclass(frozen=True)
-class Record:
-    """One iteration.
-
-    Parameters
-    ----------
-    iteration
-        Its number; 0 is the starting point.
-    seconds
-        Time since the method began.
-    objective
-        The loss plus the regularisation.
-    f_tau
-        The function that falls at every step, or NaN for a method that has none.
-    ranks
-        The ranks of the answer.
-    momentum
-        Whether the step started from an extrapolated point.
-    held_out
-        The error on the held-out entries, or NaN if there are none.
-    """
-
-    iteration: int
-    seconds: float
-    objective: float
-    f_tau: float
-    ranks: tuple[int, ...]
-    momentum: bool = False
-    held_out: float = float("nan")
-
-
-class History(Records[Record]):
-    """Every iteration of a run, as a sequence of records and, by name, as columns.
-
-    >>> history = History([Record(0, 0.0, 2.0, 2.0, (0, 0)), Record(1, 0.1, 1.5, 1.6, (1, 2))])
-    >>> history["f_tau"]
-    array([2. , 1.6])
-    >>> history[-1].ranks
-    (1, 2)
-    """
-
-    columns = tuple(field.name for field in fields(Record))
-    _shown: ClassVar[Mapping[str, str]] = {
-        "iteration": "iteration",
-        "seconds": "seconds",
-        "objective": "objective",
-        "ranks": "ranks",
-    }
-
-    def __repr__(self) -> str:
-        if not len(self):
-            return "History(empty)"
-        last = self[-1]
-        return f"History({last.iteration} iterations, {last.seconds:.2f} s, objective {last.objective:.6g})"
-
-
-Callback = Callable[[Record, Model], object]
-"""Called after every iteration with its record and the model so far; returning something true stops the run."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The state of a solver after a step; `Record` adds the number, the time and the held-out error."""
-
-    objective: float
-    f_tau: float
-    ranks: tuple[int, ...]
-    momentum: bool = False
-
-    @property
-    def merit(self) -> float:
-        """The number that the tolerance watches."""
-        return self.objective if np.isnan(self.f_tau) else self.f_tau
-
-
-class Solver(Protocol):
-    """A method at work on one problem."""
-
-    def progress(self) -> Progress:
-        """Return the current state."""
-
-    def step(self) -> None:
-        """Make one iteration; an exception leaves the solver as it was before."""
-
-    def model(self) -> Model:
-        """Return the answer so far."""
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What a method returns: the answer, why it stopped, and every iteration."""
-
-    model: Model
-    status: Status
-    history: History
-
-    @property
-    def finished(self) -> bool:
-        """Whether the method ended by itself, rather than because someone asked it to."""
-        return self.status.is_finished
-
-    def finished_or_stopped(self) -> Result:
-        """Return the result if the method ended by itself, and raise `Stopped` otherwise."""
-        if not self.finished:
-            raise Stopped(self.status)
-        return self
 
 
 @dataclass(frozen=True)
@@ -388,34 +260,20 @@ class Method(ABC):
         if held_out is not None and problem.offset is not None:
             raise ValueError("held_out must be left out for a problem with an offset, which only its entries have.")
         self.check(problem)
-        limit, watch = clock or Clock(), Clock()
-        solver = self.prepare(problem, start, np.random.default_rng(rng))
+        clock, rng = clock or Clock(), np.random.default_rng(rng)
+        score = None if held_out is None else partial(_error_at, held_out, problem)
 
-        def record(iteration: int) -> Record:
-            now = solver.progress()
-            if held_out is None:
-                score = float("nan")
-            else:
-                score = error(problem.loss, solver.model().predict(held_out.coords), held_out.values)
-            return Record(iteration, watch.elapsed, now.objective, now.f_tau, now.ranks, now.momentum, score)
+        def iterated(draft: Draft) -> Result:
+            limits = Limits(self.max_iter, self.tol, at_least)
+            return Loop(self.prepare(problem, start, rng), rng, draft, score).run(limits, callback, clock)
 
-        records = [record(0)]
-        status, small_changes = Status.MAX_ITER, 0
-        try:
-            for iteration in range(1, self.max_iter + 1):
-                before = solver.progress().merit
-                solver.step()
-                after = solver.progress().merit
-                small_changes = small_changes + 1 if abs(before - after) <= self.tol * abs(after) else 0
-                records.append(record(iteration))
-                if callback is not None and callback(records[-1], solver.model()):
-                    status = Status.CALLBACK
-                elif small_changes >= 2 and iteration >= at_least:
-                    status = Status.CONVERGED
-                elif limit.expired:
-                    status = Status.TIME_LIMIT
-                if status is not Status.MAX_ITER:
-                    break
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return Result(solver.model(), status, History(records))
+        return clock.journal.recall(
+            ("solve", self, problem, start, held_out, at_least),
+            iterated,
+            rng=rng,
+            is_finished=lambda result: result.finished,
+        )
+
+
+def _error_at(held_out: Observations, problem: Problem, model: Model) -> float:
+    return error(problem.loss, model.predict(held_out.coords), held_out.values)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,14 @@ class CPLeastSquares:
         return CPModel(
             self._shape, model.weights.astype(self._dtype), [factor.astype(self._dtype) for factor in model.factors]
         )
+
+    def state(self) -> dict[str, Any]:
+        """Return the factors and what they leave, as arrays that later sweeps do not change."""
+        return {"factors": list(self._factors), "left": self.sum_of_squares}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the factors of another."""
+        self._factors, self.sum_of_squares = list(state["factors"]), state["left"]
 
     def sweep(self) -> None:
         """Solve for the rows of every factor."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.clock import Clock
 from .._support.records import Records
 from .._support.types import Floats
 from ..models.base import Model
@@ -212,6 +213,10 @@ class Trials(Protocol):
     @property
     def rng(self) -> np.random.Generator:
         """Decides everything that is random in a search."""
+
+    @property
+    def clock(self) -> Clock:
+        """Ends a search when it expires; its journal keeps the work of a search."""
 
     @property
     def rival(self) -> float:

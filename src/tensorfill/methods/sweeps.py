@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from ..models import Model
 from .base import Progress
@@ -20,6 +21,12 @@ class Squares(Protocol):
 
     def model(self) -> Model:
         """Return the model as it stands."""
+
+    def state(self) -> dict[str, Any]:
+        """Return the unknowns, as arrays that later sweeps do not change."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the unknowns of another."""
 
 
 class SweepSolver:
@@ -47,6 +54,15 @@ class SweepSolver:
         self._model = self._squares.model()
         objective = 0.5 * self._squares.sum_of_squares
         self._progress = Progress(objective, objective if self._falls else float("nan"), self._model.ranks)
+
+    def state(self) -> dict[str, Any]:
+        """Return where it stands."""
+        return self._squares.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Stand where another solver stood."""
+        self._squares.restore(state)
+        self._stand()
 
     def progress(self) -> Progress:
         """Return the current state."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -131,6 +132,14 @@ class LeastSquares:
             np.array(core, dtype=self._dtype, order="C"),
             [factor.astype(self._dtype) for factor in factors],
         )
+
+    def state(self) -> dict[str, Any]:
+        """Return the core, the factors and what they leave, as arrays that later sweeps do not change."""
+        return {"core": self._core.copy(), "factors": list(self._factors), "left": self.sum_of_squares}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the core and the factors of another."""
+        self._core, self._factors, self.sum_of_squares = state["core"], list(state["factors"]), state["left"]
 
     def sweep(self) -> None:
         """Solve for the rows of every factor, and then for the core."""

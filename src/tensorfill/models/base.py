@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._support.checks import coordinates, dense_size, mode_number
+from .._support.fingerprints import fingerprint
 from .._support.parallel import one_blas_thread
 from .._support.types import Floats, Integers, Matrix
 
@@ -92,6 +93,11 @@ class Model(ABC):
     def ndim(self) -> int:
         """The order of the tensor, its number of modes."""
         return len(self.shape)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that other models do not have."""
+        return fingerprint(self.kind, self.shape, self.to_arrays())
 
     def margin(self, mode: int) -> Floats:
         """Return the sum of each slice along `mode`, in float64; nothing dense is built."""

@@ -5,11 +5,13 @@ Each step returns a new model; the search decides on held-out entries whether to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from ...algebra.unfolding import large_modes
@@ -18,6 +20,8 @@ from ...observations import Observations
 from ..tucker_least_squares import LeastSquares
 from .mixtures import Mixtures, mixtures_of
 from .terms import clip, terms_of
+
+T = TypeVar("T")
 
 MOST_DIRECTIONS = 20
 """Directions that a mode may gain at a time."""
@@ -43,10 +47,12 @@ class Growth:
         The entries to fit.
     rng
         Draws signs anew, to see which directions noise has.
+    clock
+        Ends the work with `TimeUp` when it expires; its journal keeps every step.
     """
 
-    def __init__(self, observations: Observations, rng: np.random.Generator) -> None:
-        self.observations, self._rng = observations, rng
+    def __init__(self, observations: Observations, rng: np.random.Generator, clock: Clock | None = None) -> None:
+        self.observations, self._rng, self._clock = observations, rng, clock or Clock()
         self.free = large_modes(observations.shape)
 
     @cached_property
@@ -61,6 +67,11 @@ class Growth:
     def has_mixtures(self) -> bool:
         """Whether there are small modes, so that terms can be looked for thoroughly."""
         return self._mixtures is not None
+
+    def _kept(self, asked: tuple[Any, ...], compute: Callable[[], T]) -> T:
+        """Return the result of a step, from the journal if it was made before."""
+        self._clock.check()
+        return self._clock.journal.recall((*asked, self.observations), lambda _: compute(), rng=self._rng)
 
     def zero(self) -> Tucker:
         """Return the model without any direction in the modes that may grow."""
@@ -81,6 +92,9 @@ class Growth:
 
         `margin` is how much higher than the noise they must stand.
         """
+        return self._kept(("directions", model, margin), lambda: self._directions(model, margin))
+
+    def _directions(self, model: Model, margin: float) -> dict[int, Floats]:
         residuals = clip(self.residuals(model), CLIPPED_AT)
         # A model without any direction needs one in every mode to begin with.
         least = int(isinstance(model, Tucker) and model.core.size == 0)
@@ -96,6 +110,9 @@ class Growth:
 
         To look `thoroughly` is to try mixtures of slices along small modes too, which costs most of the time.
         """
+        return self._kept(("terms", model, thoroughly), lambda: self._terms(model, thoroughly))
+
+    def _terms(self, model: Model, thoroughly: bool) -> list[CPModel]:
         entries = self.observations.coords, self.residuals(model)
         return terms_of(*entries, self._unfoldings, self._mixtures if thoroughly else None, self._rng)
 
@@ -114,6 +131,9 @@ class Growth:
 
     def with_core_fitted(self, model: Tucker) -> Tucker:
         """Return the model with the core that fits best."""
+        return self._kept(("core", model), lambda: self._with_core_fitted(model))
+
+    def _with_core_fitted(self, model: Tucker) -> Tucker:
         squares = LeastSquares(self.observations, model, self.free, shrink=True)
         squares.fit_core()
         return squares.model()

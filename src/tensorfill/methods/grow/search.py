@@ -103,7 +103,7 @@ class GrowSearch:
     def run(self, trials: Trials) -> None:
         """Grow a Tucker model, and then look for its simplest form."""
         self._trials = trials
-        self._growths = [Growth(problem.observations, trials.rng) for problem in trials.problems]
+        self._growths = [Growth(problem.observations, trials.rng, trials.clock) for problem in trials.problems]
         if self._settings.rank == "auto":
             self._grow_from_zero()
         else:

@@ -8,9 +8,9 @@ settle before the weak ones come in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,13 @@ from ..._support.clock import Clock
 from ...algebra.svd import subspace_svd
 from ...models import Model
 from ...penalties import cut, weight_for_cut
-from ..base import Callback, Progress, Result, Solver
+from ..base import Callback, Progress, Result
 from ..problem import Problem
 
 if TYPE_CHECKING:
     from .method import Nort
+    from .polishing import PolishingSolver
+    from .solver import NortSolver
 
 RATIO = 0.75
 """Each threshold of a path is this much of the last."""
@@ -57,7 +59,7 @@ class RankGuard:
         The method and the problem that it solves.
     """
 
-    def __init__(self, solver: Solver, settings: Nort, problem: Problem) -> None:
+    def __init__(self, solver: NortSolver | PolishingSolver, settings: Nort, problem: Problem) -> None:
         self._solver, self._problem = solver, problem
         self._regulariser = settings.regulariser(problem)
 
@@ -68,6 +70,14 @@ class RankGuard:
     def model(self) -> Model:
         """Return the answer so far."""
         return self._solver.model()
+
+    def state(self) -> dict[str, Any]:
+        """Return where the solver stands."""
+        return self._solver.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Let the solver stand where another stood."""
+        self._solver.restore(state)
 
     def step(self) -> None:
         """Make one iteration, and raise a ValueError if ranks have run away."""

@@ -178,7 +178,7 @@ class Nort(Method):
         convex = all(isinstance(penalty, Nuclear) for penalty in regulariser.penalties)
         # In data that is small or mostly observed, a step of NORT costs little and gains much, and ranks may be high.
         is_large = not dense_is_faster(problem.observations) and not convex
-        solver: Solver
+        solver: NortSolver | PolishingSolver
         if self.polish is True or (self.polish == "auto" and is_large and _is_least_squares(problem)):
             polish = Polish(problem.observations, rng)
             solver = PolishingSolver(self.solver(problem, start, rng), lambda at: self.solver(problem, at, rng), polish)

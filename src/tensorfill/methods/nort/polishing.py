@@ -22,8 +22,9 @@ later polishes also try the strong directions alone. From there NORT admits only
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -176,6 +177,22 @@ class PolishingSolver:
     def model(self) -> FoldedLowRank | FoldedColumns:
         """Return the answer so far."""
         return self._solver.model()
+
+    def state(self) -> dict[str, Any]:
+        """Return where it stands: NORT, and when the next polish is due."""
+        return {
+            "nort": self._solver.state(),
+            "wait": self._wait,
+            "distance": self._distance,
+            "steady": self._steady,
+            "last_gain": self._last_gain,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Stand where another solver stood."""
+        self._solver.restore(state["nort"])
+        self._wait, self._distance = state["wait"], state["distance"]
+        self._steady, self._last_gain = state["steady"], state["last_gain"]
 
     def step(self) -> None:
         """Make one iteration of NORT, from the polished answer if a polish is due and lowers F_tau."""

@@ -20,9 +20,10 @@ of the rank of X near the extrapolated one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -125,6 +126,33 @@ class NortSolver:
             after = self._step(self._unfolding_beyond(0.0), extrapolated=False)
         self._momentum.update(accepted)
         self._now = after
+
+    def state(self) -> dict[str, Any]:
+        """Return where it stands: the last two iterates and the momentum."""
+        return {
+            "now": self._described(self._now),
+            "before": None if self._before is self._now else self._described(self._before),
+            "momentum": dict(vars(self._momentum)),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Stand where another solver stood."""
+        self._now = self._standing(state["now"])
+        self._before = self._now if state["before"] is None else self._standing(state["before"])
+        vars(self._momentum).update(state["momentum"])
+
+    def _described(self, iterate: Iterate) -> dict[str, Any]:
+        point = iterate.point
+        return {
+            "model": FoldedLowRank(self._problem.observations.shape, point.components, point.weights),
+            "bases": list(iterate.bases),
+            "progress": asdict(iterate.progress),
+        }
+
+    def _standing(self, described: Mapping[str, Any]) -> Iterate:
+        model = described["model"]
+        point = self._storage.point(model.components, model.weights)
+        return Iterate(point, described["bases"], Progress(**described["progress"]))
 
     def _unfolding_beyond(self, gamma: float) -> Callable[[int], Unfolding]:
         """Return the unfoldings of Z = V - grad f(V) / tau for V = X_t + gamma (X_t - X_{t-1})."""

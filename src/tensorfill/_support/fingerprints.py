@@ -1,0 +1,118 @@
+"""What is asked, as a short text: the same text for the same question, in any process."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence, Set
+from enum import Enum
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+OURS = ("tensorfill", "numpy", "scipy", "builtins")
+"""Libraries whose classes and functions are known by their names, because the version of tensorfill goes with them."""
+
+
+def fingerprint(*things: Any) -> str:
+    """Return a text that is the same for the same numbers, arrays, models and settings, and another for others.
+
+    An object of somebody's own counts with its class, the code of that class and its attributes. One with an attribute
+    `fingerprint` gives its own.
+
+    Examples
+    --------
+    >>> fingerprint(1, [2.0, "three"]) == fingerprint(1, [2.0, "three"])
+    True
+    >>> fingerprint(np.arange(3)) == fingerprint(np.arange(3.0))
+    False
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for part in _parts(things, ()):
+        # Its length before each part, so that no two sequences of parts have the same bytes.
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(thing: Any, within: tuple[int, ...]) -> Iterator[bytes | memoryview]:
+    """Yield what tells an object from others, as bytes; `within` has the objects that it is a part of."""
+    kind = type(thing)
+    yield f"{kind.__module__}.{kind.__qualname__}".encode()
+    if thing is None or kind in (bool, int, float, complex, str):
+        yield repr(thing).encode("utf-8", "surrogatepass")
+    elif isinstance(thing, bytes):
+        yield thing
+    elif isinstance(thing, np.ndarray | np.generic) and thing.dtype.kind != "O":
+        yield f"{thing.dtype.str} {thing.shape}".encode()
+        yield np.ascontiguousarray(thing).reshape(-1).view(np.uint8).data
+    elif id(thing) in within:
+        yield f"within {within.index(id(thing))}".encode()
+    else:
+        for part in _inside(thing):
+            yield from _parts(part, (*within, id(thing)))
+
+
+def _inside(thing: Any) -> Sequence[Any]:
+    """Return the parts of an object; its class is known already."""
+    if isinstance(own := getattr(thing, "fingerprint", None), str):
+        return [own]
+    if isinstance(thing, np.ndarray):
+        return [thing.shape, *thing.ravel().tolist()]
+    if isinstance(thing, Mapping):
+        return sorted(fingerprint(*pair) for pair in thing.items())
+    if isinstance(thing, Set):
+        return sorted(fingerprint(each) for each in thing)
+    if isinstance(thing, Sequence):
+        return [len(thing), *thing]
+    if isinstance(thing, Enum):
+        return [thing.name]
+    if isinstance(thing, np.random.Generator):
+        return [dict(thing.bit_generator.state)]
+    if isinstance(thing, type | FunctionType | BuiltinFunctionType | MethodType | functools.partial | CodeType):
+        return _inside_code(thing)
+    if hasattr(thing, "tocoo"):
+        sparse = thing.tocoo()
+        return [sparse.shape, np.asarray(sparse.row), np.asarray(sparse.col), np.asarray(sparse.data)]
+    return [_class_of(thing), *_attributes(thing)]
+
+
+def _inside_code(thing: Any) -> Sequence[Any]:
+    """Return what tells a class, a function or its code from others."""
+    if isinstance(thing, functools.partial):
+        return [thing.func, thing.args, thing.keywords]
+    if isinstance(thing, MethodType):
+        return [thing.__func__, thing.__self__]
+    if isinstance(thing, CodeType):
+        return [thing.co_code, thing.co_names, thing.co_consts]
+    name = f"{thing.__module__}.{thing.__qualname__}"
+    if not isinstance(thing, FunctionType) or name.startswith(OURS):
+        return [name]
+    cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+    return [name, thing.__code__, thing.__defaults__, thing.__kwdefaults__, *cells]
+
+
+def _class_of(thing: Any) -> Sequence[Any]:
+    """Return the code of a class of somebody's own, and nothing for one of ours."""
+    kind = type(thing)
+    if kind.__module__.startswith(OURS):
+        return []
+    return [member for member in vars(kind).values() if isinstance(member, FunctionType)]
+
+
+def _attributes(thing: Any) -> Sequence[Any]:
+    """Return the names and values of the attributes that make an object what it is."""
+    if dataclasses.is_dataclass(thing):
+        names = [each.name for each in dataclasses.fields(thing) if each.init]
+    elif hasattr(thing, "__dict__"):
+        kind = type(thing)
+        # What is computed on request may be there or not.
+        names = [name for name in vars(thing) if not isinstance(getattr(kind, name, None), functools.cached_property)]
+    else:
+        raise TypeError(
+            f"a checkpoint needs settings that can be told from others, but {type(thing).__name__} has no attributes; "
+            "give it an attribute `fingerprint`, a text, or leave checkpoint out."
+        )
+    return [item for name in sorted(names) for item in (name, getattr(thing, name))]

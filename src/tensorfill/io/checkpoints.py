@@ -1,0 +1,285 @@
+"""Checkpoints: the journal of a run as an npz file, from which a run that was killed goes on.
+
+The file holds every finished piece of work, by the fingerprint of what was asked, and the draft of a long one. It is
+written beside the run and takes its name only when it is whole, so a run that is killed leaves the last whole one.
+Writing copies what was there before, which costs time, so it waits until the time since the last one makes up for it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from .._support.fingerprints import fingerprint
+from .._support.journal import NO_JOURNAL, Draft, Journal
+from .._version import __version__
+from .atomic import written_beside
+from .storing import Entry, read_array, read_entry, write_array
+
+FORMAT = "tensorfill-checkpoint"
+VERSION = 1
+"""The version of the format that is written and read."""
+
+EVERY = 60.0
+"""Seconds after which the draft of a long piece of work is written."""
+
+SHARE = 0.015
+"""Writing takes at most this share of the time since the file was last written."""
+
+FIRST_COST, BYTES_A_SECOND = 0.01, 2e8
+"""What writing is thought to cost before it was measured: seconds, and bytes in a second."""
+
+MOST_BYTES = 2**32
+"""A larger file leaves out pieces of work, those first that took the least time for their bytes. A run that goes on
+makes them again."""
+
+FIELDS = {"version", "tensorfill", "asked", "seconds", "bytes"}
+HEADER = "header.npy"
+DRAFT = "draft-"
+"""What the header says, the member of the file that holds it, and what the names of drafts begin with."""
+
+INSTEAD = "give another path, or start over with resume=False (--start-over)"
+
+T = TypeVar("T")
+
+
+class Checkpoint:
+    """A journal that is a file; what is new is written, at the latest, at the end of the context.
+
+    Parameters
+    ----------
+    path
+        The file. It is written at once, so that a path that cannot be written to is refused before the work.
+    asked
+        What the run is asked, by name: ``"data"``, ``"settings"`` and ``"seed"``. The file of another run is refused.
+    fresh
+        Whether to start over if there is a file.
+    """
+
+    def __init__(self, path: str | PathLike[str], asked: Mapping[str, str], *, fresh: bool = False) -> None:
+        self.path = Path(path)
+        self._asked = dict(asked)
+        self._lock = threading.RLock()
+        self._new: dict[str, Entry] = {}
+        self._seconds: dict[str, float] = {}
+        self._bytes: dict[str, int] = {}
+        self._cost, self._speed = FIRST_COST, BYTES_A_SECOND
+        self._last: zipfile.ZipFile | None = None
+        if self.path.exists():
+            header = header_of(self.path)
+            if not fresh:
+                refuse_another_run(self.path, header, asked)
+                self._seconds, self._bytes = header["seconds"], header["bytes"]
+                self._written_at = time.monotonic()
+                return
+        self._write()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            if self._new:
+                self._try_to_write()
+            self._close()
+
+    def recall(
+        self,
+        asked: Sequence[Any],
+        compute: Callable[[Draft], T],
+        *,
+        rng: np.random.Generator | None = None,
+        is_finished: Callable[[T], bool] = lambda answer: True,
+    ) -> T:
+        """Return the answer that is kept for what is asked, or compute and keep it; see `Journal.recall`."""
+        key = fingerprint(asked, rng)
+        found = self._found(key)
+        if found is not None:
+            if rng is not None:
+                rng.bit_generator.state = found["rng"]
+            return found["answer"]  # type: ignore[no-any-return]
+        began = time.monotonic()
+        answer = compute(_FileDraft(self, DRAFT + key))
+        if is_finished(answer):
+            state = None if rng is None else rng.bit_generator.state
+            with self._lock:
+                self._forget(DRAFT + key)
+                self._keep(key, {"answer": answer, "rng": state}, time.monotonic() - began)
+                self.write_if_due(0.0)
+        return answer
+
+    def write_if_due(self, least: float) -> None:
+        """Write what is new, if the last time is so many seconds ago and the cost is small against that."""
+        with self._lock:
+            if self.is_due(least):
+                self._try_to_write()
+
+    def is_due(self, least: float) -> bool:
+        """Return whether the last time is so many seconds ago, and the cost of writing is small against that."""
+        expected = max(self._cost, FIRST_COST + sum(self._bytes.values()) / self._speed)
+        return time.monotonic() - self._written_at >= max(least, expected / SHARE)
+
+    def _found(self, name: str) -> Any:
+        """Return what is kept with this name; None if there is nothing."""
+        with self._lock:
+            if name in self._new:
+                return self._new[name].content()
+            if name not in self._bytes:
+                return None
+            try:
+                return read_entry(name, self._opened())
+            except FileNotFoundError:
+                # Somebody removed the file, and the work is done again.
+                self._forget(name)
+                return None
+            except Exception as error:
+                # Whatever a reader of zip files, arrays and JSON finds wrong with bytes that are not those written.
+                raise ValueError(f"{self.path} is damaged; {INSTEAD}.") from error
+
+    def _opened(self) -> zipfile.ZipFile:
+        """Return the last file that was written, open for reading."""
+        if self._last is None:
+            self._last = zipfile.ZipFile(self.path)
+        return self._last
+
+    def _close(self) -> None:
+        if self._last is not None:
+            self._last.close()
+            self._last = None
+
+    def _keep(self, name: str, content: Mapping[str, Any], seconds: float) -> None:
+        entry = Entry.of(name, content)
+        self._new[name], self._bytes[name], self._seconds[name] = entry, entry.nbytes, seconds
+
+    def _forget(self, name: str) -> None:
+        for each in (self._new, self._bytes, self._seconds):
+            each.pop(name, None)
+
+    def _try_to_write(self) -> None:
+        """Write the file, or warn that it could not be; the run goes on."""
+        try:
+            self._write()
+        except OSError as error:
+            self._written_at = time.monotonic()
+            warnings.warn(f"The checkpoint {error}; the run goes on without it.", stacklevel=2)
+
+    def _write(self) -> None:
+        """Write the file anew: what it has and what is new, without what was left out or forgotten."""
+        began = time.monotonic()
+        if self._last is None and not self.path.exists():
+            for name in self._bytes.keys() - self._new.keys():
+                self._forget(name)
+        self._leave_out()
+        header = {
+            "format": FORMAT, "version": VERSION, "tensorfill": __version__, "asked": self._asked,
+            "seconds": self._seconds, "bytes": self._bytes,
+        }  # fmt: skip
+        with written_beside(self.path) as stream, zipfile.ZipFile(stream, "w") as file:
+            write_array(file, HEADER, np.array(json.dumps(header)))
+            if self._bytes.keys() - self._new.keys():
+                self._copy(file)
+            for name, entry in self._new.items():
+                entry.write(name, file)
+            # Some systems do not replace a file that is open.
+            self._close()
+        self._new.clear()
+        self._written_at = time.monotonic()
+        self._cost = self._written_at - began
+        if (total := sum(self._bytes.values())) > BYTES_A_SECOND * FIRST_COST:
+            self._speed = total / self._cost
+
+    def _copy(self, file: zipfile.ZipFile) -> None:
+        """Copy what is kept of the last file."""
+        kept = self._bytes.keys() - self._new.keys()
+        try:
+            last = self._opened()
+            for member in last.infolist():
+                if member.filename.partition(".")[0] in kept:
+                    with last.open(member) as source, file.open(member.filename, "w", force_zip64=True) as target:
+                        shutil.copyfileobj(source, target, 2**20)
+        except (ValueError, RuntimeError, zipfile.BadZipFile) as error:
+            raise OSError(f"{self.path} is damaged and cannot be written anew") from error
+
+    def _leave_out(self) -> None:
+        """Leave out pieces until the file is small enough."""
+        while len(self._bytes) > 1 and sum(self._bytes.values()) > MOST_BYTES:
+            self._forget(min(self._bytes, key=lambda name: self._seconds[name] / self._bytes[name]))
+
+
+class _FileDraft:
+    """The draft of a piece of work in the file."""
+
+    def __init__(self, checkpoint: Checkpoint, name: str) -> None:
+        self._checkpoint, self._name = checkpoint, name
+        self._began = time.monotonic()
+        self.state = checkpoint._found(name)
+
+    def offer(self, state: Callable[[], Mapping[str, Any]], *, last: bool = False) -> None:
+        """Keep a state, if it is time to or if it is the last of this run."""
+        checkpoint = self._checkpoint
+        if last or checkpoint.is_due(EVERY):
+            with checkpoint._lock:
+                checkpoint._keep(self._name, state(), time.monotonic() - self._began)
+                checkpoint.write_if_due(EVERY)
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """Return what a checkpoint says of itself; refuse another file, and one of another version."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            header = json.loads(str(read_array(file, HEADER)))
+        is_one = isinstance(header, dict) and header.get("format") == FORMAT and header.keys() >= FIELDS
+    except Exception:  # whatever a reader finds wrong with bytes of any kind
+        is_one = False
+    if not is_one:
+        raise ValueError(f"{path} is there but is not a checkpoint, or it is damaged; give another path.")
+    if (header["version"], header["tensorfill"]) != (VERSION, __version__):
+        raise ValueError(
+            f"{path} is a checkpoint of tensorfill {header['tensorfill']}, but this is {__version__}; go on with that "
+            "version, or remove the file."
+        )
+    return header  # type: ignore[no-any-return]
+
+
+def refuse_another_run(path: Path, header: Mapping[str, Any], asked: Mapping[str, str]) -> None:
+    """Refuse the checkpoint of other data, other settings or another seed, with one sentence."""
+    words = {"data": "other data", "settings": "the same data with other settings", "seed": "another seed"}
+    for name, what in words.items():
+        if header["asked"].get(name) != asked[name]:
+            raise ValueError(f"{path} is a checkpoint of a run with {what}; {INSTEAD}.")
+
+
+def kept_seed(path: str | PathLike[str] | None, resume: bool | str) -> int | None:
+    """Return the seed of the run that goes on, None if there is none; refuse a run that must go on and cannot."""
+    if not isinstance(resume, bool) and resume != "auto":
+        raise ValueError(f"resume must be True, False or 'auto', but {resume!r} was given.")
+    if path is None and resume is True:
+        raise ValueError("resume=True needs a file to go on from; give it as checkpoint='run.npz'.")
+    if path is None or resume is False:
+        return None
+    if not Path(path).exists():
+        if resume is True:
+            raise FileNotFoundError(f"There is no checkpoint {path}; leave resume='auto' to begin one.")
+        return None
+    return int(header_of(Path(path))["asked"]["seed"])
+
+
+def opened(
+    path: str | PathLike[str] | None, asked: Callable[[], Mapping[str, str]], *, fresh: bool
+) -> AbstractContextManager[Journal]:
+    """Return the journal of a run: a file, or one that keeps nothing."""
+    return nullcontext(NO_JOURNAL) if path is None else Checkpoint(path, asked(), fresh=fresh)

@@ -1,0 +1,129 @@
+"""Models, results and arrays as JSON beside named arrays, and back; never a pickle."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..methods.base import History, Result
+from ..models import MODELS, Model
+from .typed import decoded, encoded
+
+ARRAY, MODEL, RESULT, ITEMS, PAIRS = "array", "model", "result", "items", "pairs"
+"""The keys that mark what `typed` does not know."""
+
+
+def stored(thing: Any, arrays: dict[str, NDArray[Any]], prefix: str = "") -> Any:
+    """Return what JSON can hold of models, results, arrays and typed objects, or of lists and dictionaries of these.
+
+    Parameters
+    ----------
+    thing
+        The object.
+    arrays
+        Where its arrays are put, by names that begin with the prefix.
+    prefix
+        Begins these names.
+
+    Examples
+    --------
+    >>> arrays = {}
+    >>> stored({"size": 2, "values": np.arange(2.0)}, arrays)
+    {'pairs': [['size', 2], ['values', {'array': '0'}]]}
+    >>> restored(stored({"size": 2, "values": np.arange(2.0)}, arrays), arrays.__getitem__)
+    {'size': 2, 'values': array([0., 1.])}
+    """
+    if isinstance(thing, np.ndarray):
+        name = f"{prefix}{len(arrays)}"
+        arrays[name] = thing
+        return {ARRAY: name}
+    if isinstance(thing, Model):
+        parts = stored(dict(thing.to_arrays()), arrays, prefix)
+        return {MODEL: [thing.kind, list(thing.shape), parts]}
+    if isinstance(thing, Result):
+        return {RESULT: [stored(thing.model, arrays, prefix), encoded(thing.status), encoded(list(thing.history))]}
+    if isinstance(thing, list | tuple):
+        return {ITEMS: [stored(each, arrays, prefix) for each in thing], "tuple": isinstance(thing, tuple)}
+    if isinstance(thing, dict):
+        return {PAIRS: [[encoded(key), stored(each, arrays, prefix)] for key, each in thing.items()]}
+    return encoded(thing)
+
+
+def restored(words: Any, array: Callable[[str], NDArray[Any]]) -> Any:
+    """Return the object that `stored` made this of; `array` returns an array by its name."""
+    if not isinstance(words, Mapping):
+        return words
+    if ARRAY in words:
+        return array(words[ARRAY])
+    if MODEL in words:
+        kind, shape, parts = words[MODEL]
+        return MODELS[kind].from_arrays(tuple(shape), restored(parts, array))
+    if RESULT in words:
+        model, status, history = words[RESULT]
+        return Result(restored(model, array), decoded(status), History(decoded(history)))
+    if ITEMS in words:
+        several = [restored(each, array) for each in words[ITEMS]]
+        return tuple(several) if words["tuple"] else several
+    if PAIRS in words:
+        return {decoded(key): restored(each, array) for key, each in words[PAIRS]}
+    return decoded(words)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A piece of work, or a draft of one, as the file holds it.
+
+    Parameters
+    ----------
+    words
+        What JSON holds of it.
+    arrays
+        Its arrays by name.
+    """
+
+    words: str
+    arrays: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, name: str, content: Mapping[str, Any]) -> Entry:
+        """Return a dictionary of models, results, arrays and numbers as an entry with this name."""
+        arrays: dict[str, NDArray[Any]] = {}
+        return cls(json.dumps(stored(dict(content), arrays, f"{name}.")), arrays)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes it takes."""
+        return len(self.words) + sum(array.nbytes for array in self.arrays.values())
+
+    def content(self) -> Any:
+        """Return the dictionary."""
+        return restored(json.loads(self.words), self.arrays.__getitem__)
+
+    def write(self, name: str, file: zipfile.ZipFile) -> None:
+        """Write it to a file."""
+        file.writestr(f"{name}.json", self.words)
+        for part, array in self.arrays.items():
+            write_array(file, f"{part}.npy", array)
+
+
+def read_entry(name: str, file: zipfile.ZipFile) -> Any:
+    """Return the content of the entry with this name."""
+    return restored(json.loads(file.read(f"{name}.json")), lambda part: read_array(file, f"{part}.npy"))
+
+
+def write_array(file: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    """Write an array to a zip file, as npz files have them."""
+    with file.open(name, "w", force_zip64=True) as stream:
+        np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
+
+
+def read_array(file: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Read an array from a zip file."""
+    with file.open(name) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
