@@ -13,7 +13,8 @@ Columns
     equal scores in the order of the relations, which are numbered as they first appear, so that frequent ones mostly
     come first. filtered: as mean, but relations that are known for this pair are no candidates. zero: as mean, but
     where the head has no training fact as a head, or the tail as a tail, all scores are zero; the library gives an
-    entity without facts the mean of the others. frequent: score + log(1 + negatives of the relation). odds: `GraphOdds`.
+    entity without facts the mean of the others. frequent: score + log(1 + negatives of the relation). odds: by
+    `GraphOdds`.
 
 Rows
     relation mode: the mode of relations is regularised too. nuclear, capped l1: other penalties. theta / 10: a harder
@@ -185,7 +186,8 @@ def best_along_the_path(parts: Parts, variation: Variation, seed: int, effort: E
         [rule(Candidates.of(fit, parts[1], parts, negatives)) for rule in RULES.values()]
         for fit in cuts(observed, effort, **variation.settings)
     ]
-    return np.array(found).max(axis=0)
+    best: Array = np.array(found).max(axis=0)
+    return best
 
 
 def main() -> None:
