@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import tensorfill
 from tensorfill.knowledge import (
+    GraphOdds,
+    Negatives,
     Ranking,
     Triples,
     entity_ranking,
@@ -309,6 +311,83 @@ class TestNegatives:
             refuses(ValueError, ["replace", "relation"], lambda: sample_negatives(facts, replace=wrong))  # noqa: B023
         refuses(ValueError, ["other relation gives"], lambda: sample_negatives(facts, replace=["relation"]))
         refuses(ValueError, ["known", "(3, 3, 1)"], lambda: sample_negatives(facts, known=graph([], 3, 1)))
+
+
+KINDS = [("head", "tail"), ("tail",), ("relation",), ("head", "tail", "relation")]
+
+
+class TestDraws:
+    @given(graphs(share=0.2), st.integers(1, 3), st.sampled_from(KINDS))
+    def test_as_the_dense_formula(self, facts, ratio, replace):
+        truth = np.zeros(facts.shape)
+        truth[tuple(facts.coords.T)] = 1
+        modes = [("head", "tail", "relation").index(name) for name in replace]
+        near = sum(truth.sum(axis=mode, keepdims=True) for mode in modes) * ratio / sum(truth.shape[m] for m in modes)
+        anywhere = tuple({0, 1, *modes})
+        expected = near + 0.1 * truth.mean(axis=anywhere, keepdims=True) + 1 / truth.size + np.zeros(truth.shape)
+        every = np.argwhere(np.ones(truth.shape))
+        np.testing.assert_allclose(drawn_as(facts, ratio, replace).draws(every), expected.ravel())
+
+    def test_as_often_as_they_are_drawn(self):
+        facts = graph([[0, 1, 0], [0, 2, 0], [3, 4, 1]], 60, 2)
+        times = np.zeros(facts.shape)
+        for seed in range(300):
+            np.add.at(times, tuple(sample_negatives(facts, 2, rng=seed).coords.T), 1 / 300)
+        draws = sample_negatives(facts, 2, rng=0).draws
+        groups = {"head 0": [[0, t, 0] for t in range(5, 60)], "tail 4": [[h, 4, 1] for h in range(5, 60)]}
+        for rows in groups.values():
+            assert draws(rows).mean() == pytest.approx(times[tuple(np.array(rows).T)].mean(), rel=0.12)
+
+    def test_of_no_facts(self):
+        nothing = sample_negatives(graph([], 2, 3), rng=0)
+        assert nothing.draws([[0, 1, 2]]).tolist() == [1 / 12]
+
+
+def drawn_as(facts, ratio, replace):
+    """Return no negatives, that remember to have been drawn so."""
+    return Negatives([], [], [], facts.entities, facts.relation_names, facts, ratio, tuple(replace))
+
+
+class TestGraphOdds:
+    @given(graphs(share=0.2), generators)
+    def test_adds_the_logarithm_of_all_draws(self, facts, rng):
+        score = Dense(rng.standard_normal(facts.shape))
+        parts = [drawn_as(facts, 1, KINDS[0]), drawn_as(facts, 2, KINDS[2])]
+        every = np.argwhere(np.ones(facts.shape))
+        expected = score.values.ravel() + np.log(parts[0].draws(every) + parts[1].draws(every))
+        np.testing.assert_allclose(GraphOdds(score, parts).predict(every), expected)
+        assert GraphOdds(score, parts).shape == facts.shape
+
+    def test_ranks_what_a_fit_to_balanced_negatives_cannot(self):
+        # Most facts have relation 0, between any two entities: nothing but its frequency is there to learn.
+        rng = np.random.default_rng(0)
+        rows = np.unique(
+            np.column_stack([rng.integers(60, size=(600, 2)), rng.choice(3, 600, p=[0.8, 0.15, 0.05])]), axis=0
+        )
+        held = rng.random(len(rows)) < 0.2
+        train, test = graph(rows[~held], 60, 3), graph(rows[held], 60, 3)
+        negatives = sample_negatives(train, rng=0)
+        fit = tensorfill.complete(
+            to_observations(train, negatives),
+            loss="logistic",
+            method="nort",
+            penalty="nuclear",
+            lam=1.0,
+            max_iter=20,
+            rng=0,
+        )
+        odds = GraphOdds(fit, negatives)
+        assert relation_ranking(odds, test).hits[1] > 0.7 > relation_ranking(fit, test).hits[1] + 0.2
+        best = recommend(odds, head=0, tail=1, k=3)
+        assert best.scores[0] == max(odds.predict([[0, 1, r] for r in range(3)]))
+
+    def test_refusals(self):
+        facts, score = graph([[0, 1, 0]], 2, 1), Dense(np.zeros((2, 2, 1)))
+        refuses(TypeError, ["sample_negatives", "Triples"], lambda: GraphOdds(score, facts))
+        refuses(TypeError, ["sample_negatives", "none"], lambda: GraphOdds(score, []))
+        refuses(TypeError, ["sample_negatives", "int"], lambda: GraphOdds(score, 3))
+        other = drawn_as(graph([], 3, 1), 1, KINDS[0])
+        refuses(ValueError, ["(3, 3, 1)"], lambda: GraphOdds(score, [drawn_as(facts, 1, KINDS[0]), other]))
 
 
 class TestToObservations:

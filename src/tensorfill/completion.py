@@ -117,7 +117,8 @@ def complete(
         Whether a mean and an effect of each index of each mode are fitted first, and the method fits what they leave.
         For ``"square"`` and ``"huber"`` they are subtracted, and ``"auto"`` tries it if they alone come near to the
         best without, and keeps it if it is better. For ``"logistic"`` and ``"poisson"`` they are scores, and
-        ``"auto"`` fits them if that is better than scores of zero at the held-out entries.
+        ``"auto"`` fits them if that is better than scores of zero at the held-out entries. If both values are about
+        equally frequent, it tries without them too.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
         penalty, and keeps that if the held-out error falls.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit
 
 from tensorfill import CP, Nort, Observations, Problem, complete
-from tensorfill.choosing.centring import centred_split
+from tensorfill.choosing.centring import UNEVEN, are_balanced, centred_split
 from tensorfill.choosing.score_effects import fit_score_effects
 from tensorfill.choosing.splits import Split
 from tensorfill.choosing.trials import Trials
@@ -183,3 +185,21 @@ def test_only_the_losses_of_measurements_are_clipped(loss, values, clipped):
     assert trials.clipped is clipped
     method = Nort(lam=1.0, max_iter=2)
     assert trials.run(method, None, tried={}).clipped is clipped
+
+
+@given(st.integers(1, 30), st.integers(1, 30))
+def test_balanced_are_about_as_many_yes_as_no(yes, no):
+    values = np.repeat([1.0, -1.0], [yes, no])
+    entries = Observations(np.stack([np.arange(yes + no), np.zeros(yes + no, dtype=int)], axis=1), values, (60, 1))
+    split = Split(Problem(entries, Logistic()), entries)
+    assert are_balanced([split]) == (abs(yes - no) <= UNEVEN * (yes + no))
+
+
+@pytest.mark.parametrize(("mean", "both"), [(0.0, True), (-2.5, False)])
+def test_without_effects_is_tried_too_where_both_values_are_as_frequent(mean, both):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.choice([-1.0, 1.0], (2, 40))
+    drawn = 2.0 * (rng.random((40, 40)) < expit(mean + 1.5 * np.outer(rows, columns) + rows[:, np.newaxis])) - 1
+    seen = rng.random((40, 40)) < 0.5
+    fit = complete(np.where(seen, drawn, np.nan), loss="logistic", method="nort", rng=0)
+    assert {point.centred for point in fit.path} == ({True, False} if both else {True})

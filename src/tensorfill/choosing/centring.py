@@ -20,10 +20,23 @@ from .trials import error_of, losses_of
 WORTH_CENTRING = 1.5
 """Centring is tried if the mean and the effects alone have at most this many times the best error without it."""
 
+UNEVEN = 0.2
+"""Scores need a mean if the slopes of one sign outweigh the others by more than this share of all: 60 yes to 40 no."""
+
 
 def is_of_differences(loss: Loss) -> bool:
     """Return whether a loss depends on differences only, so that the same offset can be subtracted from both sides."""
     return isinstance(loss, Square | Huber)
+
+
+def are_balanced(splits: Sequence[Split]) -> bool:
+    """Return whether scores of zero are about right on average: their slopes cancel, as for as many yes as no."""
+    for split in splits:
+        observed = split.problem.observations.values
+        slopes = split.problem.loss.derivative(0.0 * observed, observed)
+        if abs(slopes.sum()) > UNEVEN * abs(slopes).sum():
+            return False
+    return True
 
 
 def can_centre(loss: Loss) -> bool:

@@ -26,7 +26,7 @@ from ..methods.search import Trial
 from ..metrics import rmse
 from ..models import Model
 from .answer import Answer, Outcome
-from .centring import are_needed, can_centre, centred_beside, centred_split, is_of_differences, may_help
+from .centring import are_balanced, are_needed, can_centre, centred_beside, centred_split, is_of_differences, may_help
 from .corrupt import Watch, is_robust, named_robust, rough_fit
 from .empty_slices import fill_empty_slices
 from .error_bars import ErrorBars
@@ -226,6 +226,9 @@ class Pipeline:
         # Where the data without centring was worse for the first of several methods, the others do not try it.
         if task.centre is True or needed or (possible and self._centring_is_settled):
             self._searched(method, clock, centred=True)
+            if needed and not self._centring_is_settled and are_balanced(self.splits):
+                # Then the effects are better than nothing, but a method may find more without them.
+                self._searched(method, clock, centred=False)
             return
         plain = self._searched(method, clock, centred=False)
         if possible and is_of_differences(self._problem.loss) and may_help(self.splits, plain.point.held_out):

@@ -5,7 +5,8 @@ facts. Coordinates are always in the order of its modes: head, tail, relation.
 """
 
 from .facts import Facts
-from .negatives import sample_negatives, to_observations
+from .negatives import Negatives, sample_negatives, to_observations
+from .odds import GraphOdds
 from .ranking import Ranking, Scorer, entity_ranking, relation_ranking
 from .recommendation import Recommendations, recommend
 from .triples import MODES, Triples, most_frequent, read_archive
@@ -13,6 +14,8 @@ from .triples import MODES, Triples, most_frequent, read_archive
 __all__ = [
     "MODES",
     "Facts",
+    "GraphOdds",
+    "Negatives",
     "Ranking",
     "Recommendations",
     "Scorer",

@@ -2,19 +2,102 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .._support.checks import generator, in_words, listed, whole_number
+from .._support.checks import coordinates, generator, in_words, listed, whole_number
 from .._support.ordering import labels_of
-from .._support.types import Integers
+from .._support.types import Floats, Integers
 from ..observations import Observations
 from .facts import Facts, Rows, coords_of, gathered, shape_of
 from .triples import MODES, Triples
 
 ROUNDS = 20
 """Rounds of drawing after which the negatives that are left are listed instead."""
+
+ELSEWHERE = 0.1
+"""Negatives for each fact that count as drawn anywhere with its relation; from 0.001 to 0.3 ranks hardly differ."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Negatives(Triples):
+    """Negatives that `sample_negatives` drew, with how they were drawn.
+
+    Parameters
+    ----------
+    heads, relations, tails, entities, relation_names
+        As in `Triples`.
+    facts : Triples
+        The facts that they were drawn for.
+    ratio : int
+        How many were drawn for each fact.
+    replace : tuple of {"head", "tail", "relation"}
+        Each differs from its fact in one of these.
+    """
+
+    facts: Triples
+    ratio: int
+    replace: tuple[str, ...]
+
+    def draws(self, coords: ArrayLike) -> Floats:
+        """Return how often the sampling is expected to draw each entry.
+
+        For (h, r, t) and ``replace=("head", "tail")``, with E entities, R relations, and n[.] the number of facts with
+        the same relation, and with the same head or tail too,
+
+            ratio (n[h, r] + n[r, t]) / 2E  +  0.1 n[r] / E^2  +  1 / (E^2 R)
+
+        The first term is the rule of `sample_negatives`, without its care not to draw known facts. It is zero where no
+        fact has this relation together with the head or the tail. The others keep the answer above zero there: they
+        count a tenth of a negative for each fact as drawn with any head and tail, and a single one as drawn anywhere.
+
+        Parameters
+        ----------
+        coords : array of int, of shape (n, 3)
+            Rows of (head, tail, relation).
+
+        Examples
+        --------
+        >>> facts = Triples([0, 1], [0, 0], [1, 2], ["Ann", "Bob", "Cid"], ["knows"])
+        >>> sample_negatives(facts, rng=0).draws([[0, 0, 0], [2, 0, 0]]).round(3).tolist()
+        [0.3, 0.133]
+        """
+        asked = coordinates(coords, self.shape).astype(np.int64)
+        modes = _modes(self.replace)
+        choices = sum(self.shape[mode] for mode in modes)
+        near = sum(self._facts_like[mode].count(asked) for mode in modes)
+        anywhere = sorted({0, 1, *modes})
+        far = _Alike(self.facts.coords, anywhere).count(asked) / math.prod(self.shape[mode] for mode in anywhere)
+        draws: Floats = self.ratio * near / choices + ELSEWHERE * far + 1 / math.prod(self.shape)
+        return draws
+
+    @cached_property
+    def _facts_like(self) -> dict[int, _Alike]:
+        """The facts, to be counted by what they have in common with an entry apart from one mode."""
+        return {mode: _Alike(self.facts.coords, [mode]) for mode in _modes(self.replace)}
+
+
+class _Alike:
+    """Counts the facts that agree with an entry in all modes but some."""
+
+    def __init__(self, facts: Integers, apart: Sequence[int]) -> None:
+        self._modes = [mode for mode in range(len(MODES)) if mode not in apart]
+        self._total = len(facts)
+        if self._modes:
+            self._rows = Rows(facts[:, self._modes])
+            self._counts = np.bincount(self._rows.find(facts[:, self._modes]), minlength=self._rows.count)
+
+    def count(self, coords: Integers) -> Floats:
+        """Return the number of these facts for each entry."""
+        if not self._modes or not self._total:
+            return np.full(len(coords), float(self._total))
+        place = self._rows.find(coords[:, self._modes])
+        return np.where(place >= 0, self._counts[place], 0).astype(np.float64)
 
 
 def sample_negatives(
@@ -24,11 +107,14 @@ def sample_negatives(
     replace: Sequence[str] = ("head", "tail"),
     known: Facts | None = None,
     rng: int | np.random.Generator | None = None,
-) -> Triples:
+) -> Negatives:
     """Return unknown facts, `ratio` for each known one, with its head or its tail replaced.
 
     A negative of (h, r, t) is drawn uniformly from all unknown (h', r, t) and (h, r, t'), where h' and t' are any
     entities; the relation is kept unless `replace` says otherwise. No negative is drawn twice.
+
+    The more facts a relation has, the more negatives, so a fit to both does not learn which relations are frequent, nor
+    which the head or tail often has. `GraphOdds` puts that back: rank and recommend by it.
 
     Parameters
     ----------
@@ -38,8 +124,8 @@ def sample_negatives(
         Negatives for each fact. Those of fact i are the rows from i * ratio to (i + 1) * ratio - 1 of the answer.
     replace : sequence of {"head", "tail", "relation"}, optional
         A negative differs in exactly one of these. There are few relations among many entities, so sample negatives
-        with ``replace=["relation"]`` separately, with the earlier negatives as `known`. A model needs them to predict
-        relations: negatives that keep the relation do not even show which one is frequent.
+        with ``replace=["relation"]`` separately, with the earlier negatives as `known`. They show which relations a
+        pair does not have.
     known : Triples, several of them, or rows of (head, tail, relation), optional
         Facts besides `triples` that must not be drawn. The paper uses all parts of the graph, the held-out ones too.
     rng : int, numpy.random.Generator or None, optional
@@ -67,7 +153,10 @@ def sample_negatives(
         facts = np.concatenate([facts, coords_of(gathered(known), triples.shape, "known")])
     wanted = np.repeat(triples.coords, ratio, axis=0)
     drawn = _draw(wanted, Rows(facts), triples.shape, modes, source)
-    return triples.with_coords(drawn)
+    names = tuple(MODES[mode] for mode in modes)
+    return Negatives(
+        drawn[:, 0], drawn[:, 2], drawn[:, 1], triples.entities, triples.relation_names, triples, ratio, names
+    )
 
 
 def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | None = None) -> Observations:

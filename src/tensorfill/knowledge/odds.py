@@ -1,0 +1,81 @@
+"""Scores that undo the sampling of negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._support.types import Floats, Integers
+from .facts import coords_of
+from .negatives import Negatives
+from .ranking import Scorer, scores_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphOdds:
+    """The log odds of an entry in the graph, from the scores of a fit to facts and sampled negatives.
+
+    A fit with the logistic loss knows the odds in its sample: facts against sampled negatives. The sample has all known
+    facts, but only some of the other entries, so with d(p) the chance that entry p is drawn as a negative,
+
+        log odds of p in the graph  =  score of p  +  log d(p)
+
+    This is how a case-control study is corrected. Negatives that replace the head or tail are drawn the more often, the
+    more facts there are with the same relation and head, or relation and tail. So without the correction a fit cannot
+    know that a relation is frequent, or that a head often has it. `Negatives.draws` has the formula of d.
+
+    Rank and recommend by it: relations, heads and tails. It changes nothing else.
+
+    Parameters
+    ----------
+    score : Fit, model, or anything with `predict`
+        Its scores are log odds in the sample, so fit with ``loss="logistic"``.
+    negatives : Negatives, or several of them
+        All the negatives of the fit, as `sample_negatives` returned them.
+
+    Examples
+    --------
+    >>> from tensorfill.knowledge import Triples, relation_ranking, sample_negatives
+    >>> facts = Triples([0, 1, 2, 3], [0, 0, 0, 1], [1, 2, 3, 0], list("abcd"), ["often", "rarely"])
+    >>> class Undecided:
+    ...     def predict(self, coords):
+    ...         return np.zeros(len(coords))
+    >>> odds = GraphOdds(Undecided(), sample_negatives(facts, rng=0))
+    >>> relation_ranking(odds, [[0, 2, 0]])
+    Ranking(MRR 1.000, Hits@1 1.000, Hits@3 1.000, of 1 ranks)
+    """
+
+    score: Scorer
+    negatives: Negatives | Sequence[Negatives]
+
+    def __post_init__(self) -> None:
+        given = self.negatives
+        parts = (given,) if isinstance(given, Negatives) or not isinstance(given, Iterable) else tuple(given)
+        wrong = next((part for part in parts if not isinstance(part, Negatives)), None)
+        if wrong is not None or not parts:
+            what = f"a {type(wrong).__name__} was" if parts else "none were"
+            raise TypeError(f"negatives must be what sample_negatives returned, but {what} given.")
+        coords_of(list(parts), parts[0].shape, "negatives")
+        object.__setattr__(self, "negatives", parts)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of the tensor: (entities, entities, relations)."""
+        return self._parts[0].shape
+
+    def predict(self, coords: ArrayLike) -> Floats:
+        """Return the log odds of each row of (head, tail, relation)."""
+        asked: Integers = np.asarray(coords)
+        draws: Floats = np.sum([part.draws(asked) for part in self._parts], axis=0)
+        return scores_of(self.score, asked) + np.log(draws)
+
+    @property
+    def _parts(self) -> tuple[Negatives, ...]:
+        parts: tuple[Negatives, ...] = self.negatives  # type: ignore[assignment]
+        return parts
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.score!r}, {len(self._parts)} sampling(s))"
