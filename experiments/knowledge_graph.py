@@ -107,7 +107,7 @@ class Effort:
 
     steps: int = STEPS
     iterations: int = 40
-    ranks: tuple[int, ...] = (2, 5, 10, 20)
+    ranks: tuple[int, ...] = (2, 5, 10)
     ridges: tuple[float, ...] = (1.0, 0.3, 0.1)
     seconds: float = 120.0
 
@@ -148,7 +148,7 @@ def factors(obs: tensorfill.Observations, effort: Effort, *, method: str, seed: 
         for ridge in effort.ridges:
             ranks: Any = [min(rank, size) for size in obs.shape] if method == "tucker" else rank
             yield tensorfill.complete(
-                obs, loss="logistic", method=method, rank=ranks, ridge=ridge, max_iter=5 * effort.iterations, rng=seed
+                obs, loss="logistic", method=method, rank=ranks, ridge=ridge, max_iter=2 * effort.iterations, rng=seed
             )
 
 

@@ -350,11 +350,11 @@ def drawn_as(facts, ratio, replace):
 
 class TestGraphOdds:
     @given(graphs(share=0.2), generators)
-    def test_adds_the_logarithm_of_all_draws(self, facts, rng):
+    def test_adds_the_logarithm_of_the_chance_of_all_draws(self, facts, rng):
         score = Dense(rng.standard_normal(facts.shape))
         parts = [drawn_as(facts, 1, KINDS[0]), drawn_as(facts, 2, KINDS[2])]
         every = np.argwhere(np.ones(facts.shape))
-        expected = score.values.ravel() + np.log(parts[0].draws(every) + parts[1].draws(every))
+        expected = score.values.ravel() + np.log(1 - np.exp(-parts[0].draws(every) - parts[1].draws(every)))
         np.testing.assert_allclose(GraphOdds(score, parts).predict(every), expected)
         assert GraphOdds(score, parts).shape == facts.shape
 

@@ -114,7 +114,7 @@ def sample_negatives(
     entities; the relation is kept unless `replace` says otherwise. No negative is drawn twice.
 
     The more facts a relation has, the more negatives, so a fit to both does not learn which relations are frequent, nor
-    which the head or tail often has. `GraphOdds` puts that back: rank and recommend by it.
+    which the head or tail often has. `GraphOdds` puts that back for ranking.
 
     Parameters
     ----------

@@ -19,15 +19,18 @@ class GraphOdds:
     """The log odds of an entry in the graph, from the scores of a fit to facts and sampled negatives.
 
     A fit with the logistic loss knows the odds in its sample: facts against sampled negatives. The sample has all known
-    facts, but only some of the other entries, so with d(p) the chance that entry p is drawn as a negative,
+    facts, but only some of the other entries, so with d(p) the number of times that entry p is expected to be drawn as
+    a negative, and 1 - exp(-d(p)) the chance that it is,
 
-        log odds of p in the graph  =  score of p  +  log d(p)
+        log odds of p in the graph  =  score of p  +  log(1 - exp(-d(p)))
 
     This is how a case-control study is corrected. Negatives that replace the head or tail are drawn the more often, the
-    more facts there are with the same relation and head, or relation and tail. So without the correction a fit cannot
-    know that a relation is frequent, or that a head often has it. `Negatives.draws` has the formula of d.
+    more facts there are with the same relation and head, or relation and tail. So the score alone does not know that a
+    relation is frequent, or that a head often has it. `Negatives.draws` has the formula of d.
 
-    Rank and recommend by it: relations, heads and tails. It changes nothing else.
+    In large graphs of which little is known, relations are ranked far better by it. Where nearly all facts are known it
+    adds little, and the scores may rank heads and tails as well without it. Rank validation facts both ways if it
+    matters.
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ class GraphOdds:
         """Return the log odds of each row of (head, tail, relation)."""
         asked: Integers = np.asarray(coords)
         draws: Floats = np.sum([part.draws(asked) for part in self._parts], axis=0)
-        return scores_of(self.score, asked) + np.log(draws)
+        return scores_of(self.score, asked) + np.log(-np.expm1(-draws))
 
     @property
     def _parts(self) -> tuple[Negatives, ...]:
