@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import climate, critical_points, effects, network, pictures, ranks, recovery, video
+from . import climate, critical_points, effects, knowledge_graph, network, pictures, ranks, recovery, video
 from .experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -19,6 +19,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         pictures.IMAGE_NOISE,
         pictures.HYPERSPECTRAL,
         network.EXPERIMENT,
+        knowledge_graph.EXPERIMENT,
         video.EXPERIMENT,
         climate.EXPERIMENT,
     )
