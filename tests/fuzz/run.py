@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from .mutants import mutant
-from .samples import samples
+from .samples import options_for, samples
 
 PATIENCE = 60.0
 """Seconds that one mutant may take."""
@@ -43,7 +43,7 @@ class Worker:
             command = [sys.executable, "-m", "tests.fuzz.worker"]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             self.process = subprocess.Popen(command, text=True, **pipes)
-        self.process.stdin.write(json.dumps([str(path), kind]) + "\n")
+        self.process.stdin.write(json.dumps([str(path), kind, options_for(name, seed)]) + "\n")
         self.process.stdin.flush()
         return self._answer(), path
 
