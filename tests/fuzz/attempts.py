@@ -21,12 +21,19 @@ LIMIT = 2**26
 """The bytes that the content of a mutant may take."""
 
 
-def attempt(path: Path, kind: str) -> str | None:
+def opened(path: Path, kind: str, **options: Any) -> Any:
+    """Return what a file holds."""
+    if kind == FIT:
+        return tensorfill.load(path, max_bytes=LIMIT)
+    return read(path, format=kind, max_bytes=LIMIT, **options)
+
+
+def attempt(path: Path, kind: str, **options: Any) -> str | None:
     """Read a file, and return what is wrong with how that went; None if nothing is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            answer = tensorfill.load(path, max_bytes=LIMIT) if kind == FIT else read(path, format=kind, max_bytes=LIMIT)
+            answer = opened(path, kind, **options)
         except REFUSALS as error:
             return _flaw_of_refusal(error, path)
         except Exception as error:

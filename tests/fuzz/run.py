@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from .mutants import mutant
-from .samples import samples
+from .samples import options_for, samples
 
 PATIENCE = 60.0
 """Seconds that one mutant may take."""
@@ -43,7 +43,7 @@ class Worker:
             command = [sys.executable, "-m", "tests.fuzz.worker"]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             self.process = subprocess.Popen(command, text=True, **pipes)
-        self.process.stdin.write(json.dumps([str(path), kind]) + "\n")
+        self.process.stdin.write(json.dumps([str(path), kind, options_for(name, seed)]) + "\n")
         self.process.stdin.flush()
         return self._answer(), path
 
@@ -82,18 +82,20 @@ def main() -> int:
     given = parser.parse_args()
     names = [name for name, (kind, _) in samples().items() if given.only in name or given.only == kind]
     tried, finds, kinds = collections.Counter(), collections.Counter(), set()
-    worker, end, seed = Worker(), time.monotonic() + given.budget, given.first
+    worker, end, spent = Worker(), time.monotonic() + given.budget, dict.fromkeys(names, 0.0)
     try:
         while time.monotonic() < end:
-            for name in names:
-                flaw, path = worker.flaw(name, seed)
-                tried[name] += 1
-                if flaw is not None:
-                    finds[name] += 1
-                    if (name, _kind(flaw)) not in kinds:
-                        kinds.add((name, _kind(flaw)))
-                        print(f"{name}: {flaw}; see {_kept(path, given.keep, seed)}", flush=True)
-            seed += 1
+            # Every sample gets the same time, so that those that are read fast have more mutants.
+            name = min(spent, key=lambda each: spent[each])
+            began, seed = time.monotonic(), given.first + tried[name]
+            flaw, path = worker.flaw(name, seed)
+            spent[name] += time.monotonic() - began
+            tried[name] += 1
+            if flaw is not None:
+                finds[name] += 1
+                if (name, _kind(flaw)) not in kinds:
+                    kinds.add((name, _kind(flaw)))
+                    print(f"{name}: {flaw}; see {_kept(path, given.keep, seed)}", flush=True)
     except KeyboardInterrupt:
         pass
     finally:

@@ -11,11 +11,22 @@ import numpy as np
 
 import tensorfill
 from tensorfill.io import write
+from tensorfill.io.formats import format_of
 from tensorfill.labels import Labelled, Labels
 from tensorfill.observations import Observations
 
 FIT = "fit"
 """The kind of a saved fit, beside the names of the formats."""
+
+SEVERAL = [{"name": "tensor"}, {"name": "small"}, {"name": "thin", "missing": "absent"}, {}]
+OPTIONS = {"plain.mat": SEVERAL, "packed.mat": SEVERAL, "old.mat": SEVERAL[1:]}
+"""How files that hold several arrays are read."""
+
+
+def options_for(name: str, seed: int) -> dict[str, str]:
+    """Return how a mutant of a sample is read."""
+    choices = OPTIONS.get(name, [{}])
+    return choices[seed % len(choices)]
 
 
 @functools.cache
@@ -39,7 +50,9 @@ def _tensor():
 
 
 def _written(where):
-    """Write what tensorfill itself writes."""
+    """Write what tensorfill itself writes, and other tables."""
+    import pandas
+
     dense = _tensor()
     seen = dense.observations
     sparse = Labelled(Observations(seen.coords, seen.values, seen.shape), dense.labels)
@@ -57,6 +70,12 @@ def _written(where):
     for kind, name in [("npz", "dense.npz"), ("npy", "a.npy"), ("mat", "a.mat"), ("netcdf", "a.nc")]:
         write(where / name, dense)
         yield kind, name
+    table = pandas.DataFrame(
+        {"a": pandas.Categorical(["x", "y", "x", "z"]), "b": [1, 1, 2, 2], "v": [0.5, None, 2.0, 1.5]}
+    )
+    table["t"] = pandas.date_range("2024-01-01", periods=4, tz="Europe/Paris")
+    table.set_index("b")[["a", "t", "v"]].to_parquet(where / "indexed.parquet", compression="gzip")
+    yield "parquet", "indexed.parquet"
     (where / "wide.csv").write_text("day,a,b,c\n" + "".join(f"2024-01-0{d},{d}.5,,{d * 2}.25\n" for d in range(1, 9)))
     yield "csv", "wide.csv"
     (where / "facts.txt").write_text("Ann\tknows\tBob\nBob\tlikes\tÄnne\nÄnne\tknows\tAnn\n", encoding="utf-8")
@@ -98,6 +117,9 @@ def _netcdf(where):
     for name, form in [("classic.nc", "NETCDF3_CLASSIC"), ("wide.nc", "NETCDF3_64BIT"), ("four.nc", "NETCDF4")]:
         array.to_netcdf(where / name, format=form, engine="netcdf4")
         yield "netcdf", name
+    packing = {"dtype": "i2", "scale_factor": 0.5, "_FillValue": -9, "zlib": True, "chunksizes": (2, 3)}
+    array.to_netcdf(where / "packed.nc", engine="netcdf4", encoding={"rain": packing}, unlimited_dims=["time"])
+    yield "netcdf", "packed.nc"
 
 
 def _pictures(where):
@@ -108,8 +130,9 @@ def _pictures(where):
     for name in ("a.png", "a.jpg", "a.bmp", "a.tif"):
         write(where / name, pixels.astype(float))
         yield "picture", name
-    Image.fromarray(pixels).save(where / "packed.tif", compression="tiff_lzw")
-    yield "picture", "packed.tif"
+    for name, how in [("packed.tif", "tiff_lzw"), ("deflated.tif", "tiff_deflate"), ("jpeg.tif", "jpeg")]:
+        Image.fromarray(pixels).save(where / name, compression=how)
+        yield "picture", name
     write(where / "deep.png", rng.integers(0, 2**16, (6, 5)).astype(np.uint16))
     yield "picture", "deep.png"
     Image.fromarray(pixels).quantize(8).save(where / "palette.png")
@@ -117,11 +140,12 @@ def _pictures(where):
     movie = np.broadcast_to(np.arange(5.0).reshape(5, 1, 1, 1) * 40, (5, 16, 16, 3))
     for name in ("a.mp4", "a.avi", "a.gif"):
         write(where / name, movie)
-        yield "movie", name
+        yield format_of(Path(name)), name
 
 
 def _fits(where):
     import pandas
+    import polars
     import xarray
 
     rng = np.random.default_rng(2)
@@ -137,6 +161,14 @@ def _fits(where):
         "wide.npz": (table, {"lam": 0.1}),
         "long.npz": (long, {"method": tensorfill.TuckerAls(rank=1), "layout": "long"}),
         "grid.npz": (gridded, {"lam": 0.1, "centre": True}),
+        "smooth.npz": (array, {"lam": 0.1, "smooth": [0]}),
+        "ring.npz": (array, {"method": tensorfill.Trlrf(rank=2, lam=1.0, max_iter=5)}),
+        "train.npz": (array, {"method": tensorfill.TmacTT(rank=2, max_iter=5)}),
+        "poles.npz": (polars.from_pandas(long), {"method": tensorfill.CP(rank=1, ridge=0.1), "layout": "long"}),
+        "counts.npz": (
+            np.round(array),
+            {"lam": 0.1, "loss": "poisson", "penalty": tensorfill.penalties.MCP(2.0)},
+        ),
     }
     for name, (data, options) in given.items():
         tensorfill.complete(data, rng=0, **options).save(where / name, data=name == "nort.npz")

@@ -1,4 +1,4 @@
-"""Reads mutants one by one: each line of standard input is a path and a kind, each line of output an answer."""
+"""Reads mutants one by one: each line of standard input says where and how, each line of output an answer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for line in sys.stdin:
-        path, kind = json.loads(line)
-        print(json.dumps(attempt(Path(path), kind)), flush=True)
+        path, kind, options = json.loads(line)
+        print(json.dumps(attempt(Path(path), kind, **options)), flush=True)
 
 
 if __name__ == "__main__":

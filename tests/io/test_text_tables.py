@@ -166,3 +166,13 @@ def test_a_large_table_takes_little_more_than_the_tensor(tmp_path):
 def test_progress_is_shown(table, capsys):
     read(table("a,b,v\nx,1,0.5\ny,2,0.5\n"), progress=True)
     assert "reading a.csv: 100% read" in capsys.readouterr().err
+
+
+def test_the_index_of_a_parquet_table_is_no_mode_unless_it_has_a_name(tmp_path):
+    import pandas
+
+    table = pandas.DataFrame({"a": ["x", "y", "x"], "b": [1, 2, 2], "v": [0.5, 1.5, 2.5]}, index=[3, 5, 9])
+    table.to_parquet(tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet").labels.names == ("a", "b")
+    table.set_index("a").to_parquet(tmp_path / "b.parquet")
+    assert read(tmp_path / "b.parquet", layout="long").labels.names == ("a", "b")

@@ -11,6 +11,9 @@ from .._support.checks import real_number
 if TYPE_CHECKING:
     from ..labels import Labelled
 
+LARGE = 2**26
+"""While a file of more bytes is read, it is shown how far."""
+
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a file is read."""
@@ -50,7 +53,8 @@ def read_given(given: argparse.Namespace, path: Path) -> Labelled:
     """Read a file as the options say."""
     from ..io.formats import read
 
-    return read(path, missing=given.missing, format=given.format, **reading(given))
+    large = path.is_file() and path.stat().st_size > LARGE
+    return read(path, missing=given.missing, format=given.format, progress=large, **reading(given))
 
 
 def add_keeping(parser: argparse.ArgumentParser) -> None:
@@ -93,12 +97,9 @@ def checked_interval(given: argparse.Namespace) -> float | None:
 
 def is_model(path: Path) -> bool:
     """Return whether a file is a model that `Fit.save` wrote."""
-    import zipfile
+    from ..io.archive import names_of_arrays
 
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check the path.")
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as file:
-        names = file.namelist()
-    return "header.npy" in names and any(name.startswith("model.") for name in names)
+    names = names_of_arrays(path)
+    return "header" in names and any(name.startswith("model.") for name in names)

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -106,6 +107,16 @@ class Archive:
             self._source.spend(member.file_size)
             with self._file.open(member) as stream:
                 return read_array(stream, member.file_size)
+
+
+def names_of_arrays(path: Path) -> list[str]:
+    """Return the names of the arrays in an .npz file; none for any other file."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return [name.removesuffix(".npy") for name in file.namelist()]
+    except Exception:
+        # A damaged archive raises errors of many kinds, and whoever reads it says better what is wrong.
+        return []
 
 
 @contextmanager

@@ -30,6 +30,9 @@ from .typed import encoded
 if TYPE_CHECKING:
     from ..fit import Fit
 
+WHOLE = ("modes", "ranks", "columns")
+"""The arrays of models that hold whole numbers."""
+
 HELD_OUT = ("coords", "observed", "predicted")
 """What is kept of the held-out entries."""
 
@@ -126,9 +129,10 @@ def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[An
 def _read_model(kind: str, shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Model:
     """Return a model of finite numbers, of the shape that the header says."""
     for name, array in arrays.items():
-        # Only the kind of a model inside of another one is a text.
-        is_text = name.endswith("inner") and array.ndim == 0 and array.dtype.kind == "U"
-        if not is_text and (array.dtype.kind not in "iuf" or not np.isfinite(array).all()):
+        # An index is a whole number, and the kind of a model inside of another one is a text.
+        role = name.rpartition(".")[2].rstrip("0123456789")
+        kinds = "iu" if role in WHOLE else "U" if role == "inner" else "f"
+        if array.dtype.kind not in kinds or (kinds != "U" and not np.isfinite(array).all()):
             raise ValueError(f"{name!r} of its model must hold finite numbers")
     try:
         model = MODELS[kind].from_arrays(shape, arrays)
