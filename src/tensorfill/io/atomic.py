@@ -79,7 +79,9 @@ def _in_words(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+        # Libraries add sentences of their own to that of the system.
+        said = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+        reason = said.partition(". ")[0].rstrip(".")
         raise OSError(f"{path} cannot be written: {reason}; choose another path.") from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -111,7 +112,9 @@ def _head(path: Path) -> tuple[int, dict[str, list[int]]]:
 def _table(path: Path, columns: int) -> Any:
     kind = np.dtype([("coords", np.int64, (columns - 1,)), ("value", np.float64)])
     try:
-        with _opened(path) as file:
+        with _opened(path) as file, warnings.catch_warnings():
+            # numpy before 2.3 takes 1.5 for the index 1, and only this warning tells.
+            warnings.simplefilter("error", DeprecationWarning)
             return np.loadtxt(file, dtype=kind, comments="#", ndmin=1, encoding="utf-8")
     except ValueError as error:
         # numpy counts rows without comments and blank lines, which does not help to find a line in an editor.
