@@ -30,8 +30,8 @@ quick: .venv/installed-dev
 test-lowest: .venv-lowest/installed
 	$(ONE_THREAD) NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/pytest -n auto --dist worksteal -m "not slow" \
 		-W ignore::DeprecationWarning -W ignore::FutureWarning \
-		tests/adapters tests/algebra tests/cli/test_files.py tests/cli/test_outputs.py tests/io tests/sklearn/test_completer.py \
-		tests/test_xarray.py
+		tests/adapters tests/algebra/test_entry_products.py tests/algebra/test_sparse_unfoldings.py tests/io \
+		tests/cli/test_files.py tests/cli/test_outputs.py tests/sklearn/test_completer.py tests/test_xarray.py
 
 test-browser: .venv/installed-dev,browser
 	(command -v chromium && command -v chromedriver) > /dev/null || \
