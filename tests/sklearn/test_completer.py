@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pickle
+from importlib.metadata import version
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
@@ -33,7 +33,7 @@ QUICK = TensorCompleter(method="cp", settings={"rank": 1, "ridge": 0.1}, smooth=
 @pytest.mark.filterwarnings("ignore::tensorfill.choosing.doubts.DoubtfulFitWarning")
 @parametrize_with_checks([QUICK])
 def test_scikit_learn_accepts_it(estimator, check):
-    old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
+    old = tuple(map(int, version("scikit-learn").split(".")[:2])) < (1, 8)
     if old and check.func.__name__ == "check_positive_only_tag_during_fit":
         pytest.skip("before 1.8 this check could not handle whole numbers itself")
     check(estimator)
