@@ -128,6 +128,8 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
             return folder, None
         # Another run may take it for a stray before it is locked, and then a new one is made.
         with suppress(FileNotFoundError):
+            # A umask may have taken the right to write in it.
+            folder.chmod(0o700)
             lock = os.open(folder, os.O_RDONLY)
             # A disk without locks is no reason not to write; nobody can remove strays there.
             with suppress(OSError):
