@@ -1,6 +1,7 @@
 # make demo   fill a picture with holes and show what came of it
 # make test   style, types, doctests and tests
 # make quick  the tests without the slow ones
+# make test-lowest  a share of the tests with the lowest versions of all packages that pyproject.toml allows
 # make test-browser  the report in a browser; installs Debian's chromium where it is missing
 # make fuzz   damaged and forged files of every format, for BUDGET=600 seconds
 # make bench  speed and memory, as ratios within one run
@@ -11,7 +12,7 @@ BIN := .venv/bin
 # A process of tests for each core; threads of BLAS would wait busily for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test quick test-browser fuzz bench experiments docs clean
+.PHONY: demo test quick test-lowest test-browser fuzz bench experiments docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -25,6 +26,14 @@ test: .venv/installed-dev
 
 quick: .venv/installed-dev
 	$(ONE_THREAD) $(BIN)/pytest -n auto --dist worksteal -m "not slow"
+
+# What meets other packages: files, tables, arrays of other libraries, scikit-learn, compiled loops. Old versions warn of
+# their own future, which is past; and their compiled code must not replace that of .venv.
+test-lowest: .venv-lowest/installed
+	$(ONE_THREAD) NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/pytest -n auto --dist worksteal -m "not slow" \
+		-W ignore::DeprecationWarning -W ignore::FutureWarning \
+		tests/adapters tests/algebra/test_entry_products.py tests/algebra/test_sparse_unfoldings.py tests/io \
+		tests/cli/test_files.py tests/cli/test_outputs.py tests/sklearn/test_completer.py tests/test_xarray.py
 
 test-browser: .venv/installed-dev,browser
 	(command -v chromium && command -v chromedriver) > /dev/null || \
@@ -51,6 +60,14 @@ docs: .venv/installed-docs
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	touch $@
 
+.venv-lowest/installed: pyproject.toml
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --only-binary :all: \
+		--resolution lowest-direct --requirements pyproject.toml --extra dev
+	.venv-lowest/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

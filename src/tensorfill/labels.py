@@ -271,6 +271,9 @@ def _row(given: Any) -> NDArray[Any]:
 
 def _tidy(keys: NDArray[Any]) -> NDArray[Any]:
     """Return objects that are all numbers of one kind, or all dates, as arrays of these."""
+    if keys.dtype.metadata is not None:
+        # Other libraries mark arrays in this way, and numpy warns that files do not keep it.
+        keys = keys.astype(keys.dtype.str)
     if keys.dtype.kind != "O" or len(keys) == 0:
         return keys
     kinds = {type(key) for key in keys.tolist()}

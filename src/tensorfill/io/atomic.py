@@ -79,7 +79,9 @@ def _in_words(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or " ".join(str(error).split()).partition(". ")[0].rstrip(".")
+        # Libraries add sentences of their own to that of the system.
+        said = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+        reason = said.partition(". ")[0].rstrip(".")
         raise OSError(f"{path} cannot be written: {reason}; choose another path.") from error
 
 
@@ -126,6 +128,8 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
             return folder, None
         # Another run may take it for a stray before it is locked, and then a new one is made.
         with suppress(FileNotFoundError):
+            # A umask may have taken the right to write in it.
+            folder.chmod(0o700)
             lock = os.open(folder, os.O_RDONLY)
             # A disk without locks is no reason not to write; nobody can remove strays there.
             with suppress(OSError):

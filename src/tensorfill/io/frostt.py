@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -108,7 +109,9 @@ def _head(source: Source) -> tuple[int, dict[str, list[int]]]:
 def _table(source: Source, columns: int) -> Any:
     kind = np.dtype([("coords", np.int64, (columns - 1,)), ("value", np.float64)])
     try:
-        with source.opened() as file:
+        with source.opened() as file, warnings.catch_warnings():
+            # numpy before 2.3 takes 1.5 for the index 1, and only this warning tells.
+            warnings.simplefilter("error", DeprecationWarning)
             return np.loadtxt(source.lines(file), dtype=kind, comments="#", ndmin=1, encoding="utf-8")
     except ValueError as error:
         # numpy counts rows without comments and blank lines, which does not help to find a line in an editor.
