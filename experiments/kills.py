@@ -8,7 +8,7 @@ takes. The next child goes on from the file, and so on, until one comes to its e
 intervals are compared with those of a run without a checkpoint. Every second series writes the file as often as it can,
 so that drafts of single solves are resumed too.
 
-With ``--cost``, the CPU time of runs with and without a checkpoint is compared instead, in one process, in turns.
+With ``--cost``, the CPU time that the checkpoint takes is measured within a run instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import argparse
 import functools
 import json
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -167,27 +166,59 @@ def kill_all(names: list[str], kills: int, seed: int) -> None:
     Console().print(table)
 
 
-def cost(names: list[str], scale: int, rounds: int = 3) -> None:
-    """Print the CPU time of runs with a checkpoint over that of runs without, in turns within this process."""
+class Timer:
+    """Adds up the CPU time that functions take, of the thread that calls them; a call within a call counts once."""
+
+    def __init__(self) -> None:
+        self.seconds, self.calls, self._inside = 0.0, 0, False
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its time measured."""
+
+        @functools.wraps(function)
+        def measured(*given: Any, **options: Any) -> Any:
+            if self._inside:
+                return function(*given, **options)
+            self._inside, began = True, time.thread_time()
+            try:
+                return function(*given, **options)
+            finally:
+                self.seconds, self._inside = self.seconds + time.thread_time() - began, False
+                self.calls += 1
+
+        return measured
+
+
+def cost(names: list[str], scale: int) -> None:
+    """Print which share of the CPU time of a run its checkpoint takes, and how long the finished run takes again."""
     warnings.simplefilter("ignore")
-    table = Table("problem", "CPU s", "with checkpoint", "ratio", "resumed at the end", "MiB")
+    table = Table("problem", "CPU s", "for the checkpoint", "share", "writes", "MiB", "again, CPU s")
+    kept, whole, kind = checkpoints.fingerprint, checkpoints.Checkpoint._write, checkpoints.Checkpoint
+    methods = {name: getattr(kind, name) for name in ("_keep", "_found", "_forget", "write_if_due", "is_due")}
     for name in names:
         data, options = PROBLEMS[name](scale)
-        times: dict[str, list[float]] = {"without": [], "with": [], "again": []}
+        # The first run compiles.
+        tensorfill.complete(data, rng=0, max_iter=2, **{"method": "nort"} | options)
+        work, writes = Timer(), Timer()
+        checkpoints.fingerprint = work.timed(kept)
+        kind._write = work.timed(writes.timed(whole))  # type: ignore[method-assign]
+        for each, method in methods.items():
+            setattr(kind, each, work.timed(method))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "run.npz"
-            for _ in range(rounds + 1):
-                file.unlink(missing_ok=True)
-                for kind, path in (("without", None), ("with", file), ("again", file)):
-                    began = time.process_time()
-                    tensorfill.complete(data, rng=0, checkpoint=path, **options)
-                    times[kind].append(time.process_time() - began)
+            seconds = []
+            for _ in range(2):
+                began = time.process_time()
+                tensorfill.complete(data, rng=0, checkpoint=file, **options)
+                seconds.append(time.process_time() - began)
+                if len(seconds) == 1:
+                    share, count, spent = work.seconds / seconds[0], writes.calls, work.seconds
             size = file.stat().st_size / 2**20
-        # The first round compiles.
-        best = {kind: min(several[1:]) for kind, several in times.items()}
-        ratio = statistics.median(b / a for a, b in zip(times["without"][1:], times["with"][1:], strict=True))
-        seconds = [f"{best[kind]:.2f}" for kind in ("without", "with")]
-        table.add_row(name, *seconds, f"{ratio:.3f}", f"{best['again']:.2f}", f"{size:.1f}")
+        numbers = [f"{seconds[0]:.2f}", f"{spent:.3f}", f"{100 * share:.2f}%", str(count), f"{size:.1f}"]
+        table.add_row(name, *numbers, f"{seconds[1]:.2f}")
+        checkpoints.fingerprint, kind._write = kept, whole  # type: ignore[method-assign]
+        for each, method in methods.items():
+            setattr(kind, each, method)
     Console().print(table)
 
 

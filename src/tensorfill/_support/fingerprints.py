@@ -88,16 +88,20 @@ def _inside_code(thing: Any) -> Sequence[Any]:
     if isinstance(thing, CodeType):
         return [thing.co_code, thing.co_names, thing.co_consts]
     name = f"{thing.__module__}.{thing.__qualname__}"
-    if not isinstance(thing, FunctionType) or name.startswith(OURS):
+    if not isinstance(thing, FunctionType) or _is_ours(thing):
         return [name]
     cells = [cell.cell_contents for cell in thing.__closure__ or ()]
     return [name, thing.__code__, thing.__defaults__, thing.__kwdefaults__, *cells]
 
 
+def _is_ours(thing: Any) -> bool:
+    return str(thing.__module__).partition(".")[0] in OURS
+
+
 def _class_of(thing: Any) -> Sequence[Any]:
     """Return the code of a class of somebody's own, and nothing for one of ours."""
     kind = type(thing)
-    if kind.__module__.startswith(OURS):
+    if _is_ours(kind):
         return []
     return [member for member in vars(kind).values() if isinstance(member, FunctionType)]
 

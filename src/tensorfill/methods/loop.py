@@ -202,8 +202,9 @@ class Loop:
         self._solver, self._rng, self._draft, self._score = solver, rng, draft, score
         self._began = time.monotonic()
         self._small_changes = 0
-        if draft.state is not None and isinstance(solver, Resumable):
-            self._restore(draft.state, solver)
+        self._resumable = solver if isinstance(solver, Resumable) else None
+        if draft.state is not None and self._resumable is not None:
+            self._restore(draft.state, self._resumable)
         else:
             self._records = [self._record(0)]
 
@@ -224,8 +225,8 @@ class Loop:
                     status = Status.CONVERGED
                 elif clock.expired:
                     status = Status.TIME_LIMIT
-                if isinstance(solver, Resumable) and status is not Status.CONVERGED:
-                    self._draft.offer(partial(self._state, solver), last=status is not Status.MAX_ITER)
+                if self._resumable is not None and status is not Status.CONVERGED:
+                    self._draft.offer(partial(self._state, self._resumable), last=status is not Status.MAX_ITER)
                 if status is not Status.MAX_ITER:
                     break
         except KeyboardInterrupt:
