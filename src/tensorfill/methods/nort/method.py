@@ -200,12 +200,14 @@ class Nort(Method):
         found, values = self.regulariser(problem), problem.observations.values
         if found.total == 0 or not math.isfinite(found.tau):
             return
-        largest = float(np.linalg.norm(values.astype(np.float64)))
+        # No singular value of the first step from zero is larger than this.
+        first = problem.gradient(np.zeros_like(values)).astype(np.float64) / found.tau
+        largest = float(np.linalg.norm(first))
         threshold = cut(found.penalties[0], found.total / found.tau, largest=largest)
         if threshold <= np.finfo(values.dtype).eps * largest and largest > 0:
             raise ValueError(
-                f"lam={found.total:.3g} in all keeps singular values down to the rounding of the data, whose norm is "
-                f"{largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
+                f"lam={found.total:.3g} in all keeps singular values above {threshold:.3g}, which is within the "
+                f"rounding of the largest, {largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
             )
 
     def _step_of(self, problem: Problem) -> float:
