@@ -123,11 +123,11 @@ class Nort(Method):
         """Return NORT's own search: cuts, modes, q."""
         return NortSearch(self) if self.open_settings else None
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective, of tau and of the threshold; `regulariser_in_unit` has the others."""
         return {"objective": loss, "tau": loss - 2, "cut": 1}
 
-    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+    def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``."""
         changed = regulariser_in_unit(self.lam, self.penalty, self.theta, exponent, loss)
         return replace(super().in_unit(exponent, loss, order), **changed)
@@ -270,7 +270,7 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
     return make_penalty(penalty)
 
 
-def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss: int) -> dict[str, Any]:
+def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss: float) -> dict[str, Any]:
     """Return lambda, penalty and theta, by name, for data that is divided by ``2**exponent``.
 
     A penalty by name whose theta is a singular value becomes an object.
@@ -302,7 +302,7 @@ def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss:
     }
 
 
-def _in_unit(lam: Any, penalty: Any, theta: Any, *, exponent: int, loss: int) -> tuple[Any, Any, Any]:
+def _in_unit(lam: Any, penalty: Any, theta: Any, *, exponent: int, loss: float) -> tuple[Any, Any, Any]:
     """Return lambda, penalty and theta of one mode for data that is divided by ``2**exponent``."""
     weight = times_power_of_two(lam, -exponent * (loss - power_of_penalty(penalty)))
     if not isinstance(penalty, str):
