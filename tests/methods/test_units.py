@@ -125,7 +125,7 @@ def test_a_tau_below_the_curvature_is_refused_before_any_work(name, entries):
     ],
 )
 def test_a_lambda_below_the_rounding_of_the_data_is_refused_before_any_work(name, settings, entries):
-    words = ["lam=", "rounding of the data", "lam=0"]
+    words = ["lam=", "within the rounding of the largest", "lam=0"]
     for lam in (1e-300, 1e-40):
         refuses(ValueError, words, lambda lam=lam: complete(entries, method=name, lam=lam, **settings))
     for lam in (0.0, 1e-8):

@@ -57,7 +57,7 @@ class Unit:
     """
 
     exponent: int = 0
-    loss: int = 2
+    loss: float = 2
     objective: float = 2
     order: int = 3
 

@@ -14,7 +14,7 @@ from .smooth import Huber, Square
 __all__ = ["loss_in_unit", "power_of_loss"]
 
 
-def power_of_loss(loss: Any) -> int | None:
+def power_of_loss(loss: Any) -> float | None:
     """Return the power of the unit of the data that a loss has; None for a loss with a unit of its own.
 
     >>> from tensorfill.losses import Poisson

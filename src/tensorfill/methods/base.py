@@ -156,7 +156,7 @@ class Method(ABC):
 
     # In which unit
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the power of the unit of the data that the objective has, and each setting that has one.
 
         Data multiplied by c, with every such setting multiplied by c to its power, has c times the answer. A subclass
@@ -171,7 +171,7 @@ class Method(ABC):
         """
         return {"objective": loss}
 
-    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+    def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``; see `powers`."""
         names = {field.name for field in fields(self)}
         changed = {

@@ -93,7 +93,7 @@ class Rescal(Method):
         """The rank and the ridge, if they are ``"auto"``."""
         return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective and of the ridge; a factor has the unit to the power 1 / 3."""
         return {"objective": loss, "ridge": loss - 2 / 3}
 

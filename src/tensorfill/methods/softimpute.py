@@ -83,7 +83,7 @@ class SoftImpute(Method):
         """Lambda."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective and of lambda, the weight of a norm."""
         return {"objective": loss, "lam": loss - 1}
 

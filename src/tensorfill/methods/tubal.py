@@ -96,7 +96,7 @@ class Tennn(Method):
         """The modes to transform."""
         return ("along",) if is_auto(self.along, "along") else ()
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
         return {"objective": 1, "zeta": -1}
 

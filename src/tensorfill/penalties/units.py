@@ -17,11 +17,11 @@ from .registry import PENALTIES
 __all__ = ["penalty_in_unit", "power_of_penalty"]
 
 
-def power_of_penalty(penalty: str | Penalty) -> int:
+def power_of_penalty(penalty: str | Penalty) -> float:
     """Return the power of the unit that a penalty has.
 
     >>> power_of_penalty("nuclear"), power_of_penalty("lsp")
-    (1, 0)
+    (1.0, 0.0)
     """
     kind: Any = PENALTIES.get(penalty) if isinstance(penalty, str) else penalty
     if kind is None or not hasattr(kind, "power"):
@@ -29,7 +29,7 @@ def power_of_penalty(penalty: str | Penalty) -> int:
             f"How the penalty {penalty!r} depends on the unit of the data is not known; divide data of this size by a "
             "constant first, or give its class the attributes power and lengths."
         )
-    return int(kind.power)
+    return float(kind.power)
 
 
 def penalty_in_unit(penalty: Penalty, exponent: int) -> Penalty:

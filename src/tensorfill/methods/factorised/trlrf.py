@@ -97,7 +97,7 @@ class Trlrf(Method):
         """The rank and lambda, if they are ``"auto"``."""
         return tuple(name for name in ("rank", "lam") if is_auto(getattr(self, name), name))
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the power of the objective, of data that is divided by its root mean square."""
         return {"objective": 0}
 

@@ -129,11 +129,11 @@ class Nort(Method):
         """Return NORT's own search: cuts, modes, q."""
         return NortSearch(self) if self.open_settings else None
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective, of tau and of the threshold; `regulariser_in_unit` has the others."""
         return {"objective": loss, "tau": loss - 2, "cut": 1}
 
-    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+    def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``."""
         changed = regulariser_in_unit(self.lam, self.penalty, self.theta, exponent, loss)
         return replace(super().in_unit(exponent, loss, order), **changed)
@@ -215,12 +215,14 @@ class Nort(Method):
         found, values = self.regulariser(problem), problem.observations.values
         if found.total == 0 or not math.isfinite(found.tau):
             return
-        largest = float(np.linalg.norm(values.astype(np.float64)))
+        # No singular value of the first step from zero is larger than this.
+        first = problem.gradient(np.zeros_like(values)).astype(np.float64) / found.tau
+        largest = float(np.linalg.norm(first))
         threshold = cut(found.penalties[0], found.total / found.tau, largest=largest)
         if threshold <= np.finfo(values.dtype).eps * largest and largest > 0:
             raise ValueError(
-                f"lam={found.total:.3g} in all keeps singular values down to the rounding of the data, whose norm is "
-                f"{largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
+                f"lam={found.total:.3g} in all keeps singular values above {threshold:.3g}, which is within the "
+                f"rounding of the largest, {largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
             )
 
     def _step_of(self, problem: Problem) -> float:
@@ -302,7 +304,7 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
     return make_penalty(penalty)
 
 
-def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss: int) -> dict[str, Any]:
+def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss: float) -> dict[str, Any]:
     """Return lambda, penalty and theta, by name, for data that is divided by ``2**exponent``.
 
     A penalty by name whose theta is a singular value becomes an object.
@@ -334,7 +336,7 @@ def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss:
     }
 
 
-def _in_unit(lam: Any, penalty: Any, theta: Any, *, exponent: int, loss: int) -> tuple[Any, Any, Any]:
+def _in_unit(lam: Any, penalty: Any, theta: Any, *, exponent: int, loss: float) -> tuple[Any, Any, Any]:
     """Return lambda, penalty and theta of one mode for data that is divided by ``2**exponent``."""
     weight = times_power_of_two(lam, -exponent * (loss - power_of_penalty(penalty)))
     if not isinstance(penalty, str):

@@ -164,11 +164,11 @@ class Lrtc(Penalised):
             return super().open_settings
         return ("theta",) if isinstance(self.penalty, str) and self.penalty == "tnn" and self.theta == "auto" else ()
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers; if observed entries are fixed, the objective is the norm alone, and zeta is beside it."""
         return {"objective": 1, "zeta": -1} if self.is_fixed else super().powers(loss, order)
 
-    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+    def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``."""
         return super().in_unit(exponent, 1 if self.is_fixed else loss, order)
 

@@ -46,7 +46,7 @@ class Interpolating(Method):
         """The weights."""
         return ("weights",) if is_auto(self.weights, "weights") else ()
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
         return {"objective": 1, "zeta": -1}
 

@@ -66,7 +66,7 @@ class Rtdgc(Overlapped):
         if self.zeta is not None:
             real_number(self.zeta, "zeta", above=0)
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers beside absolute errors, whatever the loss at held-out entries is."""
         return super().powers(1, order)
 

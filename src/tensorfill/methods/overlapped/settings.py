@@ -53,7 +53,7 @@ class Overlapped(Method):
         """Lambda, and with it theta."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
 
-    def powers(self, loss: int, order: int) -> Mapping[str, float]:
+    def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective, of lambda, of the threshold and of the weights of squares."""
         return {"objective": loss, "lam": loss - 1, "cut": loss - 1, "zeta": loss - 2, "tau": loss - 2}
 
@@ -144,7 +144,7 @@ class Penalised(Overlapped):
         super().__post_init__()
         is_auto(self.theta, "theta")
 
-    def in_unit(self, exponent: int, loss: int, order: int) -> Self:
+    def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``."""
         changed = regulariser_in_unit(self.lam, self.penalty, self.theta, exponent, loss)
         return replace(super().in_unit(exponent, loss, order), **changed)
