@@ -42,3 +42,10 @@ def test_a_model_is_cut_to_the_remaining_slices_and_extended_again():
     np.testing.assert_allclose(tidy.to_dense(), cut.to_dense())
     for factor in (tidy.components[0].u, tidy.components[0].v):
         np.testing.assert_allclose(factor.T @ factor, np.eye(2), atol=1e-12)
+
+
+def test_an_extension_that_does_not_fit_in_memory_is_refused_in_words():
+    coords = np.stack([np.arange(0, 10**6, 10), np.zeros(10**5, dtype=int)], axis=1)
+    observations = Observations(coords, np.ones(len(coords)), (10**6, 2))
+    with pytest.raises(MemoryError, match=r"900,000 slices .* 800,000,000,000 bytes, .* leave laplacian out\."):
+        reduce(observations, {0: graphs.chain(10**6)})

@@ -1,6 +1,8 @@
 """NORT at observed columns: the step, descent, what it says elsewhere, memory, and what does not go with it."""
 
+import dataclasses
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -117,7 +119,8 @@ class TestWhichColumnsAreKept:
 def test_it_takes_memory_for_the_entries_and_not_for_the_columns():
     observations = sparse_data((4_000, 3_000, 200), 3_000)
     method = Nort(lam=0.5, penalty=LSP(0.5), max_rank=4, max_iter=5, tol=0)
-    method.solve(Problem(sparse_data(), Square()), rng=0)  # compiles what is to be compiled
+    # This compiles what is to be compiled.
+    dataclasses.replace(method, storage="columns").solve(Problem(sparse_data(), Square()), rng=0)
     tracemalloc.start()
     try:
         result = method.solve(Problem(observations, Square()), rng=0)
@@ -237,6 +240,17 @@ def test_a_search_does_not_try_to_relate_entries_that_share_no_column():
 
 
 class TestWhatDoesNotGoWithIt:
+    def test_a_search_with_graphs_keeps_all_columns(self, monkeypatch):
+        monkeypatch.setattr(memory, "ALWAYS_DENSE_SIZE", 0)
+        monkeypatch.setattr(memory.sparse_columns, "__kwdefaults__", {"fewest": 0})
+        observations = sparse_data((12, 11, 10), 15)
+        assert Nort().sparse_columns(Problem(observations, Square()), (0, 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tensorfill.choosing.doubts.DoubtfulFitWarning)
+            fit = tensorfill.complete(observations, method="nort", laplacian={2: chain(10)}, smooth=None, rng=0)
+        assert fit.method.storage == "sparse"
+        assert np.isfinite(fit.to_dense()).all()
+
     def test_a_polish(self):
         with pytest.raises(ValueError, match="polish=True needs components at all columns"):
             Nort(lam=1.0, polish=True, storage="columns").solve(Problem(sparse_data(), Square()))
