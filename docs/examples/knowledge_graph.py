@@ -87,6 +87,9 @@ print("head or tail of a hidden fact:", knowledge.entity_ranking(fit, hidden, kn
 # %%
 # The relation between two people is nearly always found. To find the right person among 144 is harder, because siblings
 # have nearly the same relatives.
+#
+# In a graph of which less is known, rank by ``knowledge.GraphOdds(fit, [others, wrong_relation])``. Negatives are
+# sampled near facts, and it undoes that: it knows which relations are frequent, and which a person often has.
 
 # %%
 # Recommend
