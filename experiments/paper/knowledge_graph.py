@@ -49,8 +49,8 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     run=run,
     data="WN18RR and FB15k-237, the facts among their most frequent entities, in tensors of the paper's sizes.",
-    differs="MRR, Hits@1 and Hits@3 are by `GraphOdds`; scores_mrr is by the scores alone, as in the paper, and counts_mrr "
-    f"by the counts without any fit.\n\n{WHAT_DIFFERS.strip()}",
+    differs="MRR, Hits@1 and Hits@3 are by `GraphOdds`; scores_mrr is by the scores alone, as in the paper, and "
+    f"counts_mrr by the counts without any fit.\n\n{WHAT_DIFFERS.strip()}",
     measures=("mrr", "hits@1", "hits@3", "scores_mrr", "counts_mrr"),
     published=_published(),
 )

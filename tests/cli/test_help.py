@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 
@@ -32,7 +33,7 @@ def test_version_and_help(capsys):
         main(["--help"])
     text = capsys.readouterr().out
     assert "tensorfill demo --missing 0.5" in text
-    assert all(f"    {name} " in text for name in COMMANDS)
+    assert all(re.search(rf"^    {name}\s", text, re.MULTILINE) for name in COMMANDS)
 
 
 def test_help_does_not_wait_for_the_methods():
