@@ -60,6 +60,11 @@ def read_parquet(
     missing, value, layout
         As in `read_csv`.
     """
+    return take_in(parquet_table(source), missing=missing, value=value, layout=layout)
+
+
+def parquet_table(source: Source) -> Any:
+    """Return the table of a Parquet file, as one of pandas."""
     need("pandas", "files")
     arrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
     with source.read_as("a Parquet table"), source.path.open("rb") as stream, parquet.ParquetFile(stream) as file:
@@ -69,8 +74,7 @@ def read_parquet(
         for batch in file.iter_batches(ROWS_AT_ONCE):
             source.spend(batch.nbytes)
             batches.append(batch)
-        table = arrow.Table.from_batches(batches, file.schema_arrow).to_pandas()
-    return take_in(table, missing=missing, value=value, layout=layout)
+        return arrow.Table.from_batches(batches, file.schema_arrow).to_pandas()
 
 
 def write_csv(path: Path, content: Content, *, value: str | None = None) -> None:
