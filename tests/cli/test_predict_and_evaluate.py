@@ -35,6 +35,19 @@ class TestPredict:
         assert (table["value_low"] <= table["value"]).all()
         assert table["station"].tolist() == ["S2", "S11"]
 
+    def test_labels_keep_the_zeros_before_them(self, files, tmp_path, capsys):
+        fit = load(files / "model.npz")
+        keys = np.array([f"{place:05}" for place in range(fit.shape[0])])
+        labels = Labels(fit.labels.names, (keys, *fit.labels.keys[1:]))
+        dataclasses.replace(fit, labels=labels, restore=None).save(tmp_path / "m.npz")
+        (tmp_path / "q.csv").write_text("station,month\n00002,2024-04-01\n")
+        np.testing.assert_allclose(self.answer(capsys, tmp_path / "m.npz", tmp_path / "q.csv")["value"], [12], rtol=0.1)
+
+    @pytest.mark.parametrize("name", ["q.npy", "q.parquet", "q.csv"])
+    def test_damaged_questions_get_a_sentence(self, name, files, tmp_path, capsys):
+        (tmp_path / name).write_bytes(b"\x93NUMPY\xff\xfe" * 9)
+        assert f"{name} cannot be read" in said(capsys, "predict", files / "model.npz", tmp_path / name, code=2).err
+
     def test_from_standard_input(self, files, monkeypatch, capsys):
         monkeypatch.setattr("sys.stdin", io.StringIO("station,month\nS2,2024-04-01\n"))
         np.testing.assert_allclose(self.answer(capsys, files / "model.npz", "-")["value"], [12], rtol=0.1)

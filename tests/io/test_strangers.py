@@ -264,6 +264,22 @@ class TestDamage:
         (tmp_path / "a.nc").write_bytes(whole[:-30])
         refuses(ValueError, ["a.nc", "cut off"], lambda: read(tmp_path / "a.nc"))
 
+    @pytest.mark.parametrize(
+        ("doing", "words"),
+        [("import os; os.abort()", "ends the process"), ("import time; time.sleep(9)", "does not come to an end")],
+    )
+    def test_a_library_that_crashes_or_loops_does_so_elsewhere(self, doing, words, tmp_path, monkeypatch):
+        (tmp_path / "a.nc").write_bytes(zlib.decompress(base64.b85decode(PLAIN)))
+        monkeypatch.setattr("tensorfill.io.netcdf.OPENING", doing)
+        monkeypatch.setattr("tensorfill.io.netcdf.PATIENCE", 0.5 if "sleep" in doing else 60)
+        refuses(ValueError, ["a.nc", words], lambda: read(tmp_path / "a.nc"))
+
+    def test_nothing_beside_the_file_is_imported(self, tmp_path, monkeypatch):
+        (tmp_path / "a.nc").write_bytes(zlib.decompress(base64.b85decode(PLAIN)))
+        (tmp_path / "netCDF4.py").write_text("import os; os.abort()")
+        monkeypatch.chdir(tmp_path)
+        assert read("a.nc").observations.shape == (3, 4)
+
     def test_memory_that_does_not_suffice_is_a_sentence(self, tmp_path, monkeypatch):
         def fail(*_, **__):
             raise MemoryError

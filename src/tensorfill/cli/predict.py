@@ -68,14 +68,23 @@ def _run(given: argparse.Namespace) -> int:
 
 def _asked(path: Path, fit: Fit, base: int | None) -> Any:
     """Return a table with a column of labels for each mode."""
-    pandas = need("pandas", "files")
+    from ..io.arrays import npy_array
+    from ..io.source import Source
+    from ..io.tables import parquet_table
+
     if str(path) != "-" and not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check the path.")
-    if path.suffix.lower() == ".parquet":
-        return _columns_of_modes(pandas.read_parquet(path), fit.labels, path)
-    if path.suffix.lower() == ".npy":
-        return _labelled(_whole(np.load(path, allow_pickle=False), path), fit, path, 0 if base is None else base)
-    text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    if str(path) == "-":
+        text = sys.stdin.read()
+    else:
+        source = Source(path)
+        with source.named("a list of entries"):
+            if path.suffix.lower() == ".parquet":
+                return _columns_of_modes(parquet_table(source), fit.labels, path)
+            if path.suffix.lower() == ".npy":
+                return _labelled(_whole(npy_array(source), path), fit, path, 0 if base is None else base)
+            with source.opened() as file:
+                text = file.read().decode("utf-8")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         raise ValueError(f"{path} must have a line for each entry, but it has none.")
@@ -97,7 +106,13 @@ def _from_text(lines: list[str], path: Path, fit: Fit, base: int | None) -> Any:
         return _labelled(np.array(rows, dtype=np.float64), fit, path, base)
     import io
 
-    table = pandas.read_csv(io.StringIO("\n".join(lines)), sep=between or r"\s+", keep_default_na=False)
+    # Labels that are texts stay so, also where they look like numbers, as 00501 does.
+    texts = {
+        name: str
+        for name, keys in zip(fit.labels.names, fit.labels.keys, strict=True)
+        if keys is not None and all(isinstance(key, str) for key in keys.tolist())
+    }
+    table = pandas.read_csv(io.StringIO("\n".join(lines)), sep=between or r"\s+", keep_default_na=False, dtype=texts)
     return _columns_of_modes(table, fit.labels, path)
 
 

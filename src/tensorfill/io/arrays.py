@@ -34,10 +34,14 @@ def read_npy(source: Source, *, missing: str | None = None, mask: Mask | None = 
     mask
         An array that is not zero where entries were observed.
     """
+    return dense_labelled(npy_array(source), missing=missing, mask=mask)
+
+
+def npy_array(source: Source) -> NDArray[Any]:
+    """Return the array of an .npy file."""
     with source.read_as("an array"), source.path.open("rb") as file:
         source.need(source.size)
-        array = read_array(file, source.size)
-    return dense_labelled(array, missing=missing, mask=mask)
+        return read_array(file, source.size)
 
 
 def write_npy(path: Path, content: Content) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._support.optional import need
 from ..adapters.registry import take_in
 from ..labels import Labelled
@@ -51,6 +53,11 @@ def read_parquet(
     missing, value, layout
         As in `read_csv`.
     """
+    return take_in(parquet_table(source), missing=missing, value=value, layout=layout)
+
+
+def parquet_table(source: Source) -> Any:
+    """Return the table of a Parquet file, as one of pandas."""
     need("pandas", "files")
     arrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
     with (
@@ -64,5 +71,4 @@ def read_parquet(
         for batch in file.iter_batches(ROWS_AT_ONCE):
             source.spend(batch.nbytes)
             batches.append(batch)
-        table = arrow.Table.from_batches(batches, file.schema_arrow).to_pandas()
-    return take_in(table, missing=missing, value=value, layout=layout)
+        return arrow.Table.from_batches(batches, file.schema_arrow).to_pandas()
