@@ -160,6 +160,40 @@ class TestNothingIsLost:
         ]
         assert load(rescued[0]).shape == (12, 10)
 
+    @pytest.mark.parametrize("command", ["report", "update"])
+    def test_a_page_or_an_update_that_cannot_be_written_does_not_cost_the_fit(
+        self, command, data, tmp_path, monkeypatch, capsys
+    ):
+        pytest.importorskip("jinja2")
+        said(capsys, "complete", data, "--model", tmp_path / "m.npz", "--with-data")
+        rescued, save = [], Fit.save
+
+        def full(fit, path, **options):
+            if Path(path).parent == tmp_path:
+                raise OSError("the disk is full.")
+            rescued.append(path)
+            save(fit, path, **options)
+
+        monkeypatch.setattr(Fit, "save", full)
+        monkeypatch.setattr(Fit, "report", full)
+        given = ["report", data, "-o", tmp_path / "a.html"]
+        if command == "update":
+            given = ["update", tmp_path / "m.npz", data, "-o", tmp_path / "n.npz"]
+        assert "the disk is full." in said(capsys, *given, code=2).err
+        assert load(rescued[0]).shape == (12, 10)
+
+    def test_a_drawing_that_cannot_be_written_does_not_cost_a_comparison(self, data, tmp_path, monkeypatch, capsys):
+        pytest.importorskip("matplotlib")
+
+        def full(comparison, **options):
+            raise OSError("the disk is full.")
+
+        monkeypatch.setattr("tensorfill.comparison.Comparison.plot", full)
+        options = ["--methods", "cp", "--time-limit", "1", "--plot", tmp_path / "a.png"]
+        out = said(capsys, "compare", data, *options, code=2)
+        assert "cp" in out.out
+        assert "the disk is full." in out.err
+
 
 class TestSafeTables:
     @pytest.fixture

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import struct
+import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -142,3 +146,28 @@ class TestWhatAFormatHolds:
     def test_nothing_is_written(self, tmp_path):
         check_holds(tmp_path / "a.npz", np.ones((4, 2)))
         assert list(tmp_path.iterdir()) == []
+
+
+class _Runs:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_no_allowed_version_of_pyarrow_runs_a_pickle_from_parquet(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    hidden = {
+        b"ARROW:extension:name": b"arrow.py_extension_type",
+        b"ARROW:extension:metadata": pickle.dumps(_Runs(str(tmp_path / "ran"))),
+    }
+    columns = {"a": [0, 0, 1], "b": [0, 1, 0], "value": [1.0, 2.0, 3.0]}
+    fields = [arrow.field("a", "int64"), arrow.field("b", "int64"), arrow.field("value", "float64", metadata=hidden)]
+    parquet.write_table(arrow.table(columns, schema=arrow.schema(fields)), tmp_path / "a.parquet")
+    with warnings.catch_warnings(), suppress(ValueError, TypeError):
+        warnings.simplefilter("ignore")
+        read(tmp_path / "a.parquet")
+    assert not (tmp_path / "ran").exists()

@@ -51,12 +51,13 @@ def _run(given: argparse.Namespace) -> int:
     from ..comparison import compare
 
     compared = compare(data, methods, progress=not (given.quiet or given.json), **settings)
-    if given.plot is not None:
-        compared.plot(file=given.plot)
+    # The answer comes first: a disk that has become full in the meantime costs only the drawing.
     if given.json:
         show_json(_record(given, data, compared))
     elif not given.quiet:
         _show(given, data, compared)
+    if given.plot is not None:
+        compared.plot(file=given.plot)
     if isinstance(methods, list) and len(compared) < len(methods):
         say(f"Interrupted; {len(compared)} of {len(methods)} methods were compared.")
         return INTERRUPTED

@@ -12,7 +12,7 @@ from .command import Command
 from .fitting import add_fitting, fitting
 from .options import add_reading, is_model, read_given
 from .output import show_facts
-from .outputs import check_outputs
+from .outputs import check_outputs, rescuing
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -39,13 +39,15 @@ def _run(given: argparse.Namespace) -> int:
     need("jinja2", "report")
     if is_model(given.file):
         fit = _loaded(given)
+        fit.report(given.output, title=given.title)
     elif given.data is not None:
         raise ValueError(f"--data is for models, but {given.file} is data itself; leave it out.")
     else:
         from ..completion import complete
 
         fit = complete(read_given(given, given.file), progress=not given.quiet, **settings)
-    fit.report(given.output, title=given.title)
+        with rescuing(fit):
+            fit.report(given.output, title=given.title)
     if not given.quiet:
         size = bytes_in_words(given.output.stat().st_size)
         show_facts([("fit", repr(fit)), ("written", f"{given.output}, {size}")])
