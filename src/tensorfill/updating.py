@@ -14,7 +14,7 @@ from ._support.progress import Display
 from .adapters.registry import take_in
 from .adapters.restoring import regrown
 from .choosing.task import Run
-from .choosing.units import Unit
+from .choosing.units import Unit, check_size
 from .choosing.updating import core_of, grown, updated
 from .losses import prepare
 from .methods.base import Status
@@ -48,6 +48,7 @@ def changes_by(fit: Fit, new: Any, how: Mapping[str, Any], run: Mapping[str, Any
         raise ValueError("update does not take a fit with graphs, since new indices have no place in them.")
     sound = fit.observations if fit.corrupt is None else fit.observations.select(~fit.corrupt)
     raw = grown(fit.labels, sound, take_in(new, **how))
+    check_size(raw.all)
     unit = Unit.of(raw.all, fit.loss, [fit.recipe.method])
     into = unit.inverse
     old = None if raw.old is None else unit.observations(_prepared(fit.loss, raw.old))

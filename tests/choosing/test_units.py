@@ -85,10 +85,15 @@ class TestTheUnit:
         unit = self.of(1e50, "l1", methods=[Rtdgc()])
         assert (unit.loss, unit.objective) == (1, 1)
 
-    def test_losses_with_a_unit_of_their_own_are_refused(self):
+    def test_a_loss_of_unknown_unit_is_refused_and_one_of_scores_needs_none(self):
         from tensorfill.losses import Poisson
 
-        refuses(ValueError, ["1e+07", "Poisson", "divide"], lambda: self.of(1e7, Poisson(), np.float32))
+        class Own:
+            curvature = 1.0
+
+        assert self.of(1e7, Poisson(), np.float32).is_one
+        assert self.of(1.0, Own()).is_one
+        refuses(ValueError, ["1e+07", "Own", "divide"], lambda: self.of(1e7, Own(), np.float32))
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["large", "small"])
@@ -250,6 +255,13 @@ def test_given_entries_to_score_with_are_in_the_unit_too(table):
 def test_what_has_no_squares_is_refused(table, dtype, factor):
     words = ["The largest value is", f"for {dtype}", "divide the values"]
     refuses(ValueError, words, lambda: complete(table * factor, dtype=dtype))
+
+
+def test_new_entries_that_have_no_squares_are_refused(table):
+    fit = complete(table, method="tucker_als", rank=2, rng=0)
+    new = np.full_like(table, np.nan)
+    new[0, 0, 0] = 1e200
+    refuses(ValueError, ["The largest value is 1e+200", "divide the values"], lambda: fit.update(new))
 
 
 def test_the_limits_are_in_order():

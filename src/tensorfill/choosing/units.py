@@ -3,8 +3,8 @@
 Squares and fourth powers of very large or very small values leave the range of floats, in float32 soon. Values of
 ordinary size are fitted as they are. Others are divided by a power of two once, before any work, and the answer is
 multiplied by it once, after all work, which changes no digit. Settings and losses that depend on the unit of the data
-are converted both ways (see `Method.powers`). Losses with a unit of their own, such as that of counts, are not, and
-take values of ordinary size only.
+are converted both ways (see `Method.powers`). Losses of scores, such as that of counts, need no unit, and a loss of the
+user's own, whose unit is not known, takes values of ordinary size only.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from .._support.scaling import times_power_of_two
 from .._support.types import Floats
+from ..losses import is_score
 from ..losses.robust import make_robust
 from ..losses.units import loss_in_unit, power_of_loss
 from ..methods.base import History, Method, Record, Result
@@ -65,7 +66,8 @@ class Unit:
     def of(cls, observations: Observations, loss: Any, methods: Sequence[Method]) -> Unit:
         """Return the unit for data with this loss and these methods, or refuse data that has none."""
         largest, name = _largest(observations), observations.dtype.name
-        if largest == 0 or 1 / ORDINARY[name] <= largest <= ORDINARY[name]:
+        # A score is a logarithm, whatever the size of the counts.
+        if is_score(loss) or largest == 0 or 1 / ORDINARY[name] <= largest <= ORDINARY[name]:
             return cls()
         if is_robust(loss):
             # With methods that do not take the robust loss itself, sound entries have the square loss.

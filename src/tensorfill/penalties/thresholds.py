@@ -9,7 +9,7 @@ import numpy as np
 from .._support.checks import real_number
 from .base import Penalty
 
-__all__ = ["cut", "weight_for_cut"]
+__all__ = ["cut", "has_threshold", "is_set_to_zero", "weight_for_cut"]
 
 
 def cut(penalty: Penalty, weight: float, *, largest: float) -> float:
@@ -37,11 +37,9 @@ def cut(penalty: Penalty, weight: float, *, largest: float) -> float:
     """
     weight = real_number(weight, "weight", at_least=0)
     largest = real_number(largest, "largest", at_least=0)
-    s = np.full(getattr(penalty, "free", 0) + 1, largest)
 
     def becomes_zero(singular_value: float) -> bool:
-        s[-1] = singular_value
-        return bool(penalty.prox(s.copy(), weight)[-1] == 0)
+        return is_set_to_zero(penalty, weight, singular_value, largest=largest)
 
     if becomes_zero(largest):
         return largest
@@ -57,6 +55,32 @@ def cut(penalty: Penalty, weight: float, *, largest: float) -> float:
         else:
             kept = middle
     return gone
+
+
+def is_set_to_zero(penalty: Penalty, weight: float, singular_value: float, *, largest: float) -> bool:
+    """Return whether the proximal operator sets a singular value to zero, after as many `largest` ones as are free.
+
+    >>> from tensorfill.penalties import TNN
+    >>> is_set_to_zero(TNN(theta=1), 0.5, 0.4, largest=10.0), is_set_to_zero(TNN(theta=1), 0.5, 0.6, largest=10.0)
+    (True, False)
+    """
+    s = np.full(getattr(penalty, "free", 0) + 1, largest)
+    s[-1] = singular_value
+    return bool(penalty.prox(s, weight)[-1] == 0)
+
+
+def has_threshold(penalty: Penalty, largest: float) -> bool:
+    """Return whether some weight sets a singular value of this size to zero; a squared penalty only shrinks it.
+
+    >>> from tensorfill.penalties import Nuclear
+    >>> has_threshold(Nuclear(), 10.0)
+    True
+    """
+    try:
+        weight_for_cut(penalty, largest)
+    except ValueError:
+        return False
+    return True
 
 
 def weight_for_cut(penalty: Penalty, cut: float) -> float:

@@ -17,8 +17,9 @@ from ...algebra.storage import Storage
 from ...algebra.unfolding import columns, large_modes
 from ...losses import Square
 from ...models import FoldedColumns, FoldedLowRank, Model, Tucker
-from ...penalties import Nuclear, Penalty, cut, make_penalty
+from ...penalties import Nuclear, Penalty, make_penalty
 from ...penalties.family import SCALED_BY_CUT
+from ...penalties.thresholds import has_threshold, is_set_to_zero
 from ...penalties.units import penalty_in_unit, power_of_penalty
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
@@ -218,11 +219,12 @@ class Nort(Method):
         # No singular value of the first step from zero is larger than this.
         first = problem.gradient(np.zeros_like(values)).astype(np.float64) / found.tau
         largest = float(np.linalg.norm(first))
-        threshold = cut(found.penalties[0], found.total / found.tau, largest=largest)
-        if threshold <= np.finfo(values.dtype).eps * largest and largest > 0:
+        rounding = float(np.finfo(values.dtype).eps) * largest
+        penalty, weight = found.penalties[0], found.total / found.tau
+        if not is_set_to_zero(penalty, weight, rounding, largest=largest) and has_threshold(penalty, largest):
             raise ValueError(
-                f"lam={found.total:.3g} in all keeps singular values above {threshold:.3g}, which is within the "
-                f"rounding of the largest, {largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
+                f"lam={found.total:.3g} in all keeps singular values of {rounding:.3g}, which is the rounding of the "
+                f"largest, {largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
             )
 
     def _step_of(self, problem: Problem) -> float:
