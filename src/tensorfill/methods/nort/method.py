@@ -127,7 +127,7 @@ class Nort(Method):
     def check(self, problem: Problem) -> None:
         """Refuse to polish by least squares if the problem is not one of least squares."""
         super().check(problem)
-        if self.polish is True and self.sparse_columns(problem, self.regulariser(problem).modes):
+        if self.polish is True and self.sparse_columns(problem, self._modes_for(problem)):
             raise ValueError(
                 "polish=True needs components at all columns, but this tensor has so many columns that components are "
                 "kept at the observed ones only; leave polish='auto', or give storage='sparse'."
@@ -140,7 +140,7 @@ class Nort(Method):
 
     def is_silent_somewhere(self, problem: Problem) -> bool:
         """Return whether components are kept at some columns only, and say nothing at the others."""
-        return bool(self.sparse_columns(problem, self.regulariser(problem).modes))
+        return bool(self.sparse_columns(problem, self._modes_for(problem)))
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` consists of folded low-rank matrices of the shape of the data."""
@@ -179,7 +179,7 @@ class Nort(Method):
     def regulariser(self, problem: Problem) -> ProximalAverage:
         """Return the regulariser that these settings mean for a problem."""
         shape = problem.observations.shape
-        modes = regularised_modes(self.modes, shape, len(problem.observations))
+        modes = self._modes_for(problem)
         # While lambda is open, any value shows the modes, the rank limits and tau.
         given = 1.0 if is_auto(self.lam, "lam") else self.lam
         lam = tuple(real_number(value, "lam", at_least=0) for value in per_mode(given, "lam", modes))
@@ -191,6 +191,9 @@ class Nort(Method):
         )
         tau = STEP_MARGIN * problem.curvature if self.tau is None else real_number(self.tau, "tau", above=0)
         return ProximalAverage(modes, lam, self._penalties(modes, sum(lam) / tau), ranks, tau)
+
+    def _modes_for(self, problem: Problem) -> tuple[int, ...]:
+        return regularised_modes(self.modes, problem.observations.shape, len(problem.observations))
 
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the modes, the lambda and the penalty of each mode, and tau spelled out."""
