@@ -22,7 +22,7 @@ from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
 from ..search import Search
 from .descent import RankGuard, approached
-from .memory import FEWEST_IN_COLUMN, check_factors_fit, dense_is_faster, sparse_columns
+from .memory import FEWEST_IN_COLUMN, are_alone, check_factors_fit, dense_is_faster, sparse_columns
 from .momentum import make_momentum
 from .polishing import Polish, PolishingSolver
 from .proximal_average import ProximalAverage
@@ -137,6 +137,10 @@ class Nort(Method):
                 "polish=True needs loss 'square' without graphs, but the loss is "
                 f"{problem.loss!r}{'' if problem.roughness is None else ' with graphs'}; leave polish='auto'."
             )
+
+    def relates_nothing(self, problem: Problem, modes: tuple[int, ...]) -> bool:
+        """Return whether components are kept at observed columns only, and next to no column has two entries."""
+        return self.sparse_columns(problem, modes) == modes and are_alone(problem.observations, modes)
 
     def is_silent_somewhere(self, problem: Problem) -> bool:
         """Return whether components are kept at some columns only, and say nothing at the others."""
