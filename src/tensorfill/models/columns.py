@@ -106,12 +106,12 @@ class FoldedColumns(Model):
     def _values_at(self, coords: Integers) -> Floats:
         out, speaking = np.zeros(len(coords), dtype=self.dtype), np.zeros(len(coords), dtype=self.dtype)
         for weight, part, kept in zip(self.weights, self.components, self.kept, strict=True):
-            u = part.u * (weight * part.s)
+            scale = (weight * part.s).astype(self.dtype)
             for first in range(0, len(coords), CHUNK):
                 chunk = coords[first : first + CHUNK]
                 found, place = _found(kept, column_index(chunk, self.shape, part.mode))
                 at = first + np.flatnonzero(found)
-                out[at] += np.einsum("pr,pr->p", u[chunk[found, part.mode]], part.v[place[found]])
+                out[at] += np.einsum("pr,pr,r->p", part.u[chunk[found, part.mode]], part.v[place[found]], scale)
                 speaking[at] += weight
         return np.divide(out, speaking, out=out, where=speaking > 0)
 

@@ -25,7 +25,7 @@ from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
 from ..search import Search
 from .descent import RankGuard, approached
-from .memory import FEWEST_IN_COLUMN, check_factors_fit, dense_is_faster, sparse_columns
+from .memory import FEWEST_IN_COLUMN, are_alone, check_factors_fit, dense_is_faster, sparse_columns
 from .momentum import make_momentum
 from .polishing import Polish, PolishingSolver
 from .proximal_average import ProximalAverage
@@ -142,7 +142,7 @@ class Nort(Method):
     def check(self, problem: Problem) -> None:
         """Refuse settings that cannot work: a tau, a lambda, or a polish that is not for this problem."""
         super().check(problem)
-        if self.polish is True and self.sparse_columns(problem, self.regulariser(problem).modes):
+        if self.polish is True and self.sparse_columns(problem, self._modes_for(problem)):
             raise ValueError(
                 "polish=True needs components at all columns, but this tensor has so many columns that components are "
                 "kept at the observed ones only; leave polish='auto', or give storage='sparse'."
@@ -157,9 +157,13 @@ class Nort(Method):
                 f"{problem.loss!r}{'' if problem.roughness is None else ' with graphs'}; leave polish='auto'."
             )
 
+    def relates_nothing(self, problem: Problem, modes: tuple[int, ...]) -> bool:
+        """Return whether components are kept at observed columns only, and next to no column has two entries."""
+        return self.sparse_columns(problem, modes) == modes and are_alone(problem.observations, modes)
+
     def is_silent_somewhere(self, problem: Problem) -> bool:
         """Return whether components are kept at some columns only, and say nothing at the others."""
-        return bool(self.sparse_columns(problem, self.regulariser(problem).modes))
+        return bool(self.sparse_columns(problem, self._modes_for(problem)))
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` consists of folded low-rank matrices of the shape of the data."""
@@ -198,7 +202,7 @@ class Nort(Method):
     def regulariser(self, problem: Problem) -> ProximalAverage:
         """Return the regulariser that these settings mean for a problem."""
         shape = problem.observations.shape
-        modes = regularised_modes(self.modes, shape, len(problem.observations))
+        modes = self._modes_for(problem)
         # While lambda is open, any value shows the modes, the rank limits and tau.
         given = 1.0 if is_auto(self.lam, "lam") else self.lam
         lam = tuple(real_number(value, "lam", at_least=0) for value in per_mode(given, "lam", modes))
@@ -239,6 +243,9 @@ class Nort(Method):
                 "was given; leave it out for a tau just above that."
             )
         return tau
+
+    def _modes_for(self, problem: Problem) -> tuple[int, ...]:
+        return regularised_modes(self.modes, problem.observations.shape, len(problem.observations))
 
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the modes, the lambda and the penalty of each mode, and tau spelled out."""

@@ -22,7 +22,6 @@ from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
 from ..search import PathPoint, Trial, Trials
 from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
-from .memory import are_alone
 from .paths import CLEARLY_WORSE, PATIENCE, Candidate, cannot_pass, has_many_ranks, is_past
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class NortSearch:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
         self._begin(trials)
         top = self._top(self._family.first)
-        nothing = self._has_nothing_to_learn
+        nothing = all(self._base.relates_nothing(problem, self.modes) for problem in trials.problems)
         if trials.centred or nothing:
             # The mean and the effects may be all there is, so zero is an answer too.
             self._try(top.lower(-1), None)
@@ -100,14 +99,6 @@ class NortSearch:
         self._start_from_what_was_found()
         self._refine()
         self._stiffen()
-
-    @property
-    def _has_nothing_to_learn(self) -> bool:
-        """Whether components are kept at observed columns only, and next to no column has two entries."""
-        problems = self._trials.problems
-        return all(self._base.sparse_columns(problem, self.modes) == self.modes for problem in problems) and all(
-            are_alone(problem.observations, self.modes) for problem in problems
-        )
 
     def trace(self, trials: Trials, q: float | None = None, points: int | None = None) -> None:
         """Try falling cuts, each from the answer of the last: this many, or until the score has clearly worsened."""
