@@ -33,7 +33,7 @@ def is_of_differences(loss: Loss) -> bool:
 
 
 def are_balanced(splits: Sequence[Split]) -> bool:
-    """Return whether predictions are scores of which zero is about right: the slopes there cancel, as for yes and no."""
+    """Return whether predictions are scores, and zero is about right: slopes cancel, as for as many yes as no."""
     for split in splits:
         observed, loss = split.problem.observations.values, split.problem.loss
         slopes = loss.derivative(0.0 * observed, observed)
