@@ -193,6 +193,7 @@ def test_balanced_are_about_as_many_yes_as_no(yes, no):
     entries = Observations(np.stack([np.arange(yes + no), np.zeros(yes + no, dtype=int)], axis=1), values, (60, 1))
     split = Split(Problem(entries, Logistic()), entries)
     assert are_balanced([split]) == (abs(yes - no) <= UNEVEN * (yes + no))
+    assert not are_balanced([Split(Problem(entries, Square()), entries)])
 
 
 @pytest.mark.parametrize(("mean", "both"), [(0.0, True), (-2.5, False)])

@@ -30,11 +30,11 @@ def is_of_differences(loss: Loss) -> bool:
 
 
 def are_balanced(splits: Sequence[Split]) -> bool:
-    """Return whether scores of zero are about right on average: their slopes cancel, as for as many yes as no."""
+    """Return whether predictions are scores, and zero is about right: slopes cancel, as for as many yes as no."""
     for split in splits:
-        observed = split.problem.observations.values
-        slopes = split.problem.loss.derivative(0.0 * observed, observed)
-        if abs(slopes.sum()) > UNEVEN * abs(slopes).sum():
+        observed, loss = split.problem.observations.values, split.problem.loss
+        slopes = loss.derivative(0.0 * observed, observed)
+        if not is_score(loss) or abs(slopes.sum()) > UNEVEN * abs(slopes).sum():
             return False
     return True
 
