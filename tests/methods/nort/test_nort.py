@@ -14,7 +14,7 @@ from tensorfill._support.clock import Clock
 from tensorfill.algebra.unfolding import unfold
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
-from tensorfill.methods.nort.method import default_modes, per_mode
+from tensorfill.methods.nort.modes import default_modes, per_mode
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Nuclear

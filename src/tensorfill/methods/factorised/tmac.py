@@ -31,7 +31,7 @@ from ...algebra.unfolding import columns
 from ...models import FoldedLowRank, Model
 from ..base import Axis, Callback, Method, Progress, Result
 from ..nort.memory import check_factors_fit, dense_is_faster
-from ..nort.method import regularised_modes
+from ..nort.modes import regularised_modes
 from ..problem import Problem
 from .growing import RANKS, check_ranks, ranks_of, through_smaller_ranks
 

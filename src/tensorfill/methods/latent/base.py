@@ -13,7 +13,7 @@ from ...algebra.component import Component
 from ...models import FoldedLowRank, Model
 from ..base import Method, Unsuited
 from ..nort.memory import check_factors_fit
-from ..nort.method import regularised_modes
+from ..nort.modes import regularised_modes
 from ..problem import Problem
 
 

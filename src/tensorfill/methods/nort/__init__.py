@@ -1,6 +1,7 @@
 """NORT and what is only NORT's: its steps, its momentum, its stages for robust losses, and its search."""
 
-from .method import Nort, default_modes
+from .method import Nort
+from .modes import default_modes
 from .smoothing import SmoothedNort
 from .solver import NortSolver
 

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from ..._support.checks import choice, is_auto, mode_number, real_number, whole_number
+from ..._support.checks import choice, is_auto, real_number, whole_number
 from ..._support.clock import Clock
-from ..._support.scaling import times_power_of_two
 from ...algebra.columns import ColumnStorage
 from ...algebra.storage import Storage
-from ...algebra.unfolding import columns, large_modes
+from ...algebra.unfolding import columns
 from ...losses import Square
 from ...models import FoldedColumns, FoldedLowRank, Model, Tucker
 from ...penalties import Nuclear, Penalty, make_penalty
 from ...penalties.family import SCALED_BY_CUT
 from ...penalties.thresholds import has_threshold, is_set_to_zero
-from ...penalties.units import penalty_in_unit, power_of_penalty
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
 from ..search import Search
 from .descent import RankGuard, approached
-from .memory import FEWEST_IN_COLUMN, are_alone, check_factors_fit, dense_is_faster, sparse_columns
+from .memory import are_alone, check_factors_fit, dense_is_faster, sparse_columns
+from .modes import per_mode, regularised_modes
 from .momentum import make_momentum
 from .polishing import Polish, PolishingSolver
 from .proximal_average import ProximalAverage
 from .search import NortSearch
 from .solver import NortSolver
+from .units import regulariser_in_unit
 
 STEP_MARGIN = 1.01
 """The default tau is this much above the curvature."""
@@ -311,95 +311,3 @@ def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> P
         # LSP has its threshold at the root of the weight, the others at the weight itself.
         return SCALED_BY_CUT[penalty]((math.sqrt(weight) if penalty == "lsp" else weight) or 1.0)
     return make_penalty(penalty)
-
-
-def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss: float) -> dict[str, Any]:
-    """Return lambda, penalty and theta, by name, for data that is divided by ``2**exponent``.
-
-    A penalty by name whose theta is a singular value becomes an object.
-
-    Parameters
-    ----------
-    lam, penalty, theta
-        The settings, one for all modes or one for each.
-    exponent
-        The power of two.
-    loss
-        The power of the unit that the loss of an entry has.
-    """
-    given = {"lam": lam, "penalty": penalty, "theta": theta}
-    several = {name: value for name, value in given.items() if isinstance(value, list | tuple | np.ndarray)}
-    modes = range(max((len(value) for value in several.values()), default=1))
-    of_modes = list(zip(*(per_mode(value, name, modes) for name, value in given.items()), strict=True))
-    if len({power_of_penalty(kind) for _, kind, _ in of_modes}) > 1:
-        # The lambdas weigh the modes against one another, so they must have a unit in common.
-        raise ValueError(
-            f"The penalties {penalty!r} have no unit in common; divide data of this size by a constant first, or take "
-            "penalties that are all 'lsp' or none of them."
-        )
-    found = zip(*(_in_unit(*each, exponent=exponent, loss=loss) for each in of_modes), strict=True)
-    # What was one value for all modes stays one, unless they differ now.
-    return {
-        name: values if name in several or any(value != values[0] for value in values) else values[0]
-        for name, values in zip(given, found, strict=True)
-    }
-
-
-def _in_unit(lam: Any, penalty: Any, theta: Any, *, exponent: int, loss: float) -> tuple[Any, Any, Any]:
-    """Return lambda, penalty and theta of one mode for data that is divided by ``2**exponent``."""
-    weight = times_power_of_two(lam, -exponent * (loss - power_of_penalty(penalty)))
-    if not isinstance(penalty, str):
-        return weight, penalty_in_unit(penalty, exponent), theta
-    if is_auto(theta, "theta") or penalty in ("nuclear", "tnn"):
-        return weight, penalty, theta
-    return weight, penalty_in_unit(make_penalty(penalty, theta), exponent), "auto"
-
-
-def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
-    """Return the modes that are regularised by default.
-
-    These are the large modes whose unfolding has not many more columns than there are observed entries, and at least
-    the largest two. Low rank relates the rows of an unfolding through entries of the same column. A mode such as the
-    month of a rating, with a column for each pair of user and item, has hardly two of these, and its component would
-    cost most of the time and memory. A matrix has one mode: its two unfoldings are each other's transpose, so a second
-    component would only repeat the first.
-
-    >>> default_modes((300, 300, 3)), default_modes((5, 4, 3)), default_modes((30, 40))
-    ((0, 1), (0, 1), (0,))
-    >>> default_modes((2_000, 1_500, 12), entries=135_000)
-    (0, 1)
-    """
-    if len(shape) == 2:
-        return (0,)
-    largest = sorted(range(len(shape)), key=lambda mode: -shape[mode])[:2]
-    return tuple(
-        mode for mode in large_modes(shape) if mode in largest or entries >= FEWEST_IN_COLUMN * columns(shape, mode)
-    )
-
-
-def regularised_modes(modes: Sequence[int] | None, shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
-    """Return the modes that the caller names, in increasing order, or the default ones for this many entries."""
-    if modes is None:
-        return default_modes(shape, entries)
-    if isinstance(modes, str) or not isinstance(modes, Iterable):
-        raise TypeError(
-            f"modes must be a list of whole numbers, one for each regularised mode, but {modes!r} was given."
-        )
-    chosen = sorted({mode_number(mode, "modes", len(shape)) for mode in modes})
-    if not chosen or len(chosen) != len(modes):
-        raise ValueError(f"modes must name at least one mode and none of them twice, but {tuple(modes)} was given.")
-    return tuple(chosen)
-
-
-def per_mode(value: T | Sequence[T], name: str, modes: Sequence[int]) -> tuple[T, ...]:
-    """Return one value for each regularised mode, from one for all or from one for each."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, list | tuple):
-        return (value,) * len(modes)  # type: ignore[return-value]
-    if len(value) != len(modes):
-        raise ValueError(
-            f"{name} must be one value or one for each of the {len(modes)} regularised modes {tuple(modes)}, "
-            f"but {len(value)} were given."
-        )
-    return tuple(value)

@@ -18,7 +18,8 @@ from ...losses import Square
 from ...models import Dense, Model
 from ...penalties import TNN, Nuclear, Penalty, make_penalty
 from ..base import Axis, Callback, Result, Solver, Unsuited
-from ..nort.method import Nort, regularised_modes
+from ..nort.method import Nort
+from ..nort.modes import regularised_modes
 from ..nort.proximal_average import ProximalAverage
 from ..problem import Problem
 from ..search import Search

@@ -12,7 +12,8 @@ from ..._support.checks import is_auto, real_number
 from ...models import Dense, Model
 from ...penalties import Nuclear
 from ..base import Axis, Method
-from ..nort.method import Nort, per_mode, regularised_modes
+from ..nort.method import Nort
+from ..nort.modes import per_mode, regularised_modes
 from ..nort.proximal_average import ProximalAverage
 from ..problem import Problem
 

@@ -21,8 +21,9 @@ from ...models import FoldedLowRank, Model
 from ...penalties import Nuclear, Penalty, cut, weight_for_cut
 from ..base import STAGES, Callback, Method, Result
 from ..nort.descent import largest_cut
-from ..nort.method import Nort, regulariser_in_unit
+from ..nort.method import Nort
 from ..nort.proximal_average import ProximalAverage
+from ..nort.units import regulariser_in_unit
 from ..problem import Problem
 from ..search import Search
 from .search import RATIO, TRIAL_ITERATIONS, TRIAL_TOLERANCE, CutSearch
