@@ -15,17 +15,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import compiled
 from .kernels import ROWS_AT_A_TIME, add_product
 
 Side = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """``(starts, places, across)``."""
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def add_difference(
     side: Side,
     v: NDArray[Any],
@@ -94,7 +94,7 @@ def add_difference(
                     out[row, k] += rows[t, k]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@compiled(fastmath=True)
 def square_of_difference(
     side: Side,
     v: NDArray[Any],
