@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from .source import Source
 LISTED = {"coords", "values", "shape"}
 """The arrays of a sparse tensor."""
 
+AS_FLOAT = 8
+"""The bytes of a number in a tensor, however few it has in the file."""
+
 _NAMES, _KEYS = "mode_names", "mode_keys_"
 
 
@@ -34,7 +38,9 @@ def read_npy(source: Source, *, missing: str | None = None, mask: Mask | None = 
     mask
         An array that is not zero where entries were observed.
     """
-    return dense_labelled(npy_array(source), missing=missing, mask=mask)
+    array = npy_array(source)
+    source.need(AS_FLOAT * array.size)
+    return dense_labelled(array, missing=missing, mask=mask)
 
 
 def npy_array(source: Source) -> NDArray[Any]:
@@ -93,6 +99,7 @@ def read_npz(
             if header.dtype.kind in "biuf" and not _is_label(each)
         }
         chosen = chosen_array(path, sizes, name, [each for each, shape in sizes.items() if len(shape) > 1])
+        source.need(AS_FLOAT * math.prod(sizes[chosen]))
         array, labels = file.read(chosen), _labels(file)
     fitting = labels if labels is not None and len(labels.names) == array.ndim else None
     return dense_labelled(array, fitting, missing=missing, mask=mask)

@@ -71,12 +71,15 @@ class _Text:
         The names of the columns.
     lines
         The lines up to the first row.
+    has_rows
+        Whether there is any.
     """
 
     source: Source
     separator: str
     names: tuple[str, ...]
     lines: int
+    has_rows: bool
 
     @classmethod
     def of(cls, source: Source, separator: str) -> _Text:
@@ -84,7 +87,7 @@ class _Text:
         with source.read_as("a table"), source.opened() as stream:
             rows = csv.reader(_texts(source, stream), delimiter=separator)
             first = next((row for row in rows if row), [])
-            lines = rows.line_num
+            lines, has_rows = rows.line_num, any(rows)
         if not first:
             raise ValueError(f"{source.path} must have a first line with the names of its columns, but it is empty.")
         unnamed = [place for place, name in enumerate(first) if not name.strip()]
@@ -98,10 +101,9 @@ class _Text:
             raise ValueError(
                 f"the columns of {source.path} must have different names, but {twice!r} is there twice; rename one."
             )
-        return cls(source, separator, tuple(first), lines)
+        return cls(source, separator, tuple(first), lines, has_rows)
 
-    def batches(self) -> Iterator[Any]:
-        """Yield the rows in parts, every field as a text."""
+    def _batches(self) -> Iterator[Any]:
         arrow = need("pyarrow.csv", "files")
         wrong: list[Any] = []
 
@@ -124,9 +126,6 @@ class _Text:
                     ),
                 )
             except need("pyarrow", "files").ArrowInvalid as error:
-                # A table with nothing but its first line has no rows.
-                if "Empty CSV" in str(error):
-                    return
                 if not wrong:
                     raise
                 fields, found = wrong[0].expected_columns, wrong[0].actual_columns
@@ -139,15 +138,16 @@ class _Text:
 
     def sample(self) -> Any:
         """Return the first rows as a table of pandas, with columns of numbers where there is nothing else."""
-        for batch in self._read():
+        for batch in self.parts():
             rows = batch.slice(0, SAMPLE)
             columns = {name: _typed(rows.column(place)) for place, name in enumerate(self.names)}
             return need("pandas", "files").DataFrame(columns)
         return need("pandas", "files").DataFrame(columns=list(self.names))
 
-    def _read(self) -> Iterator[Any]:
+    def parts(self) -> Iterator[Any]:
+        """Yield the rows in parts, as tables of Arrow, every field as a text."""
         with self.source.read_as("a table"):
-            yield from self.batches()
+            yield from self._batches() if self.has_rows else ()
 
     def numbers(self, batch: Any, name: str, before: int) -> Floats:
         """Return a column of numbers, in a part of the table after `before` rows."""
@@ -182,7 +182,7 @@ def _long(text: _Text, missing: str | None, value: str | None) -> Labelled:
     keys = {name: _Labels() for name in text.names if name != column}
     values: list[Floats] = []
     rows = 0
-    for batch in text._read():
+    for batch in text.parts():
         text.source.spend(batch.num_rows * (8 + 4 * len(keys)))
         values.append(text.numbers(batch, column, rows))
         for name, labels in keys.items():
@@ -288,7 +288,7 @@ def _wide(text: _Text, sample: Any, missing: str | None) -> Labelled:
         )
     columns: dict[str, list[Any]] = {name: [] for name in text.names}
     rows = 0
-    for batch in text._read():
+    for batch in text.parts():
         text.source.spend(8 * batch.num_rows * len(text.names))
         for place, name in enumerate(text.names):
             part = text.numbers(batch, name, rows) if name in values else batch.column(place).to_pylist()
