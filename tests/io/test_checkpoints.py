@@ -172,6 +172,7 @@ def test_another_run_is_refused_in_words(tmp_path, monkeypatch):
     refuses(ValueError, ["another seed"], lambda: complete(SMALL, lam=0.3, rng=1, checkpoint=path))
     monkeypatch.setattr(checkpoints, "__version__", "99.0")
     refuses(ValueError, ["of tensorfill", "99.0"], lambda: complete(SMALL, lam=0.3, rng=0, checkpoint=path))
+    assert quietly(SMALL, lam=0.3, checkpoint=path, resume=False).status.is_finished
 
 
 def test_settings_of_somebodys_own_are_told_apart(tmp_path):

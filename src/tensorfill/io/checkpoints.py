@@ -78,7 +78,7 @@ class Checkpoint:
         self._cost, self._speed = FIRST_COST, BYTES_A_SECOND
         self._last: zipfile.ZipFile | None = None
         if self.path.exists():
-            header = header_of(self.path)
+            header = header_of(self.path, of_any_version=fresh)
             if not fresh:
                 refuse_another_run(self.path, header, asked)
                 self._seconds, self._bytes = header["seconds"], header["bytes"]
@@ -237,8 +237,8 @@ class _FileDraft:
                 checkpoint.write_if_due(EVERY)
 
 
-def header_of(path: Path) -> dict[str, Any]:
-    """Return what a checkpoint says of itself; refuse another file, and one of another version."""
+def header_of(path: Path, *, of_any_version: bool = False) -> dict[str, Any]:
+    """Return what a checkpoint says of itself; refuse another file and, unless it may be, one of another version."""
     try:
         with zipfile.ZipFile(path) as file:
             header = json.loads(str(read_array(file, HEADER)))
@@ -247,10 +247,10 @@ def header_of(path: Path) -> dict[str, Any]:
         is_one = False
     if not is_one:
         raise ValueError(f"{path} is there but is not a checkpoint, or it is damaged; give another path.")
-    if (header["version"], header["tensorfill"]) != (VERSION, __version__):
+    if not of_any_version and (header["version"], header["tensorfill"]) != (VERSION, __version__):
         raise ValueError(
             f"{path} is a checkpoint of tensorfill {header['tensorfill']}, but this is {__version__}; go on with that "
-            "version, or remove the file."
+            f"version, {INSTEAD}."
         )
     return header  # type: ignore[no-any-return]
 
