@@ -20,7 +20,15 @@ def experiment():
 
 EXTREMES = experiment()
 
-RIGHT = ["float64 1e-139", "float64 1e+139", "float32 1e+09", "float32 1e-09", "float32 1e+14", "nothing but 1e+100"]
+RIGHT = [
+    "float64 1e-139",
+    "float64 1e+139",
+    "float32 1e+09",
+    "float32 1e-09",
+    "float32 1e+14",
+    "nothing but 1e+100",
+    "one corrupt entry of 1e+30, l1",
+]
 ANSWERED = [
     "one column of 1e+100",
     "unsigned integers to 2**64",

@@ -18,6 +18,7 @@ from ..methods.nort.descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE,
 from ..methods.nort.method import STEP_MARGIN
 from ..methods.problem import Problem
 from ..models import Model
+from ..observations import Observations
 from ..penalties import LSP, SCAD, Nuclear
 from ..penalties.family import SCAD_THETA
 
@@ -29,6 +30,9 @@ PATIENCE = 8
 
 Between a few strong directions and many weak ones, the noise stays as it is for some points.
 """
+
+GROSS = {"float64": 1e8, "float32": 1e5}
+"""With a robust loss, values of more than so many times the median size count as just so many."""
 
 REACH = 3.0
 """The theta of a robust loss given by name, in units of the difference from which an entry counts as an outlier."""
@@ -143,6 +147,23 @@ def rough_fit(
         result.finished_or_stopped()
         task = task.with_loss(outlier.cut_at(EFFICIENT * noise))
     return best
+
+
+def without_gross_sizes(observations: Observations) -> Observations:
+    """Return the observations with values clipped to `GROSS` times the median size of those that are not zero.
+
+    Beside a value of 1e20, everything else is rounding. Clipped, it is still plainly corrupt.
+
+    >>> seen = Observations([[0, 0], [0, 1], [1, 1]], [1.0, -2.0, 1e20], (2, 2))
+    >>> without_gross_sizes(seen).values.tolist()
+    [1.0, -2.0, 200000000.0]
+    """
+    values = observations.values
+    sizes = np.abs(values)
+    if not sizes.any():
+        return observations
+    most = GROSS[observations.dtype.name] * float(np.median(sizes[sizes > 0]))
+    return observations if sizes.max() <= most else observations.with_values(np.clip(values, -most, most))
 
 
 def is_robust(loss: object) -> bool:

@@ -17,7 +17,7 @@ from ..labels import Labelled, Labels
 from ..losses import Loss, Robust, make_loss, prepare
 from ..models import Model
 from ..observations import Observations
-from .corrupt import is_robust
+from .corrupt import is_robust, without_gross_sizes
 from .kernel_width import checked_graphs
 from .smooth_field import smooth_modes
 from .splits import Choice
@@ -74,7 +74,9 @@ def taken_in(
     check_size(observations)
     smooth_by_number: Any = labels.numbers(smooth)
     prepared, fitted = loss, observations
-    if not is_robust(loss):
+    if is_robust(loss):
+        fitted = without_gross_sizes(observations)
+    else:
         prepared, values = prepare(make_loss(loss), observations.values)  # type: ignore[arg-type]
         fitted = observations if values is observations.values else observations.with_values(values)
     # Checked now rather than after a search, which can take minutes.
