@@ -93,12 +93,12 @@ class Effort:
 
     steps: int = STEPS
     iterations: int = 40
-    ranks: tuple[int, ...] = (2, 5, 10)
-    ridges: tuple[float, ...] = (1.0, 0.3, 0.1)
+    ranks: tuple[int, ...] = (5, 15)
+    ridges: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0)
     seconds: float = 120.0
 
 
-QUICK = Effort(steps=3, iterations=10, ranks=(5,), ridges=(1.0, 0.3), seconds=20.0)
+QUICK = Effort(steps=3, iterations=10, ranks=(5,), ridges=(10.0, 1.0), seconds=20.0)
 
 
 # What is fitted
