@@ -68,6 +68,10 @@ class TestModels:
     def test_a_sound_one_is_loaded(self, forged):
         assert load(forged()).shape == (7, 6)
 
+    def test_a_method_of_ones_own_is_known_by_its_text(self, forged):
+        own = {"class": "Unsaved", "text": "Own(3)"}
+        assert repr(load(forged(lambda header: header["recipe"].update(method=own))).method) == "Own(3)"
+
     @pytest.mark.parametrize("name", ["intruder", "intruder.inside", "tensorfill.intruder"])
     def test_no_module_that_it_names_is_imported(self, name, forged, tmp_path, monkeypatch):
         (tmp_path / "intruder").mkdir()
@@ -87,6 +91,7 @@ class TestModels:
             ("recipe", None), ("recipe", {"class": "os.system"}), ("path", 5), ("baselines", [1]), ("timing", "long"),
             ("slices", [[5, 1]]), ("labels", {"names": ["a"], "value": "v"}), ("labels", {"names": [1, 2]}),
             ("restore", {"kind": "os", "library": "os"}), ("restore", {"kind": "wide table"}), ("more", 1),
+            ("timing", {"class": "Timing", "stages": {"tuple": [{"class": "Unsaved", "text": "x"}]}}),
             ("core", "nothing"), ("version", "5"), ("version", None), ("format", 5),
         ],
     )  # fmt: skip

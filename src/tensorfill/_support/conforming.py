@@ -16,8 +16,24 @@ TOO_LONG = 2**1023
 """A whole number of this size is no float any more."""
 
 
-def conforms(value: Any, hint: Any) -> bool:
-    """Return whether a value is of the type that a hint says.
+@dataclasses.dataclass(frozen=True)
+class StandIn:
+    """What stands for a thing that a file does not hold.
+
+    Parameters
+    ----------
+    kind
+        Its class.
+    hints
+        The classes of such things; it is taken for a value of these only.
+    """
+
+    kind: type[Any]
+    hints: tuple[Any, ...]
+
+
+def conforms(value: Any, hint: Any, stand_in: StandIn | None = None) -> bool:
+    """Return whether a value is of the type that a hint says, or stands for such a value.
 
     Examples
     --------
@@ -28,7 +44,7 @@ def conforms(value: Any, hint: Any) -> bool:
     if hint is Any:
         return True
     if origin in (typing.Union, types.UnionType):
-        return any(conforms(value, each) for each in inner)
+        return any(conforms(value, each, stand_in) for each in inner)
     if origin is typing.Literal:
         return value in inner
     if hint is None or hint is type(None):
@@ -41,30 +57,31 @@ def conforms(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
     if origin is None:
-        return isinstance(value, hint)
-    return _of_container(value, origin, inner)
+        stands = stand_in is not None and isinstance(value, stand_in.kind) and hint in stand_in.hints
+        return stands or isinstance(value, hint)
+    return _of_container(value, origin, inner, stand_in)
 
 
 def _is_whole(value: Any, below: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < below
 
 
-def _of_container(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
+def _of_container(value: Any, origin: Any, inner: tuple[Any, ...], stand_in: StandIn | None) -> bool:
     if origin is tuple and not (len(inner) == 2 and inner[1] is Ellipsis):
         return (
             isinstance(value, tuple)
             and len(value) == len(inner)
-            and all(conforms(each, hint) for each, hint in zip(value, inner, strict=True))
+            and all(conforms(each, hint, stand_in) for each, hint in zip(value, inner, strict=True))
         )
     if issubclass(origin, collections.abc.Mapping):
         return isinstance(value, dict) and all(
-            conforms(key, inner[0]) and conforms(each, inner[1]) for key, each in value.items()
+            conforms(key, inner[0], stand_in) and conforms(each, inner[1], stand_in) for key, each in value.items()
         )
     kinds = {tuple: tuple, list: list}.get(origin, (tuple, list))
-    return isinstance(value, kinds) and all(conforms(each, inner[0]) for each in value)
+    return isinstance(value, kinds) and all(conforms(each, inner[0], stand_in) for each in value)
 
 
-def misfit(kind: Any, fields: dict[str, Any], unknown: tuple[type[Any], ...] = ()) -> str | None:
+def misfit(kind: Any, fields: dict[str, Any], stand_in: StandIn | None = None) -> str | None:
     """Return what is wrong with the fields of a dataclass, in a few words; None if they fit.
 
     Parameters
@@ -73,8 +90,8 @@ def misfit(kind: Any, fields: dict[str, Any], unknown: tuple[type[Any], ...] = (
         The dataclass.
     fields
         The fields by name.
-    unknown
-        Classes of what stands for a thing that a file does not hold, which may be in any field.
+    stand_in
+        What may stand for a thing that a file does not hold.
     """
     taken = {each.name: each for each in dataclasses.fields(kind) if each.init}
     hints = hints_of(kind)
@@ -83,18 +100,11 @@ def misfit(kind: Any, fields: dict[str, Any], unknown: tuple[type[Any], ...] = (
             return f"{kind.__name__} has no {str(name)[:40]!r}"
     for name, each in taken.items():
         if name in fields:
-            if not _holds(fields[name], unknown) and not conforms(fields[name], hints[name]):
+            if not conforms(fields[name], hints[name], stand_in):
                 return f"{name} of {kind.__name__} is {_short(fields[name])}"
         elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
             return f"{kind.__name__} has no {name}"
     return None
-
-
-def _holds(value: Any, unknown: tuple[type[Any], ...]) -> bool:
-    """Return whether a value, or a part of it, is unknown."""
-    if isinstance(value, list | tuple):
-        return any(_holds(each, unknown) for each in value)
-    return isinstance(value, unknown)
 
 
 def _short(value: Any) -> str:

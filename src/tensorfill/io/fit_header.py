@@ -14,7 +14,7 @@ from .._support.timing import Timing
 from ..adapters.registry import RESTORERS
 from ..choosing.baselines import Baseline
 from ..choosing.recipe import Recipe
-from ..methods.base import Record, Status
+from ..methods.base import Method, Record, Status
 from ..methods.search import PathPoint
 from ..models import MODELS
 from .typed import decoded
@@ -102,10 +102,11 @@ class FitHeader:
             # The tensor may have grown since.
             if any(len(each) != ndim or min(each) < 1 for each in blocks):
                 raise ValueError("its entries were held out of a tensor of another order")
-        # A report writes them as the arguments of a call.
+        # A report writes these as the arguments of a call.
         if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.recipe.asked):
             raise ValueError("what was asked for are no names of arguments")
-        if self.recipe.method.open_settings:
+        # Of a method of the caller's own, only the text is there.
+        if isinstance(self.recipe.method, Method) and self.recipe.method.open_settings:
             raise ValueError("a setting of its method is not known")
         timed = [*self.history, *(self.path or ()), *(() if self.timing is None else self.timing.stages)]
         if not all(0 <= each.seconds < math.inf for each in timed):

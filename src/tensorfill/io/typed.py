@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.conforming import misfit
+from .._support.conforming import StandIn, misfit
 from .._support.timing import Stage, Timing
 from ..choosing.baselines import Baseline
 from ..choosing.empty_slices import Neighbours, SliceFill
@@ -19,14 +19,15 @@ from ..choosing.polish import Polish
 from ..choosing.recipe import Recipe
 from ..choosing.smooth_field import Smoothing
 from ..choosing.splits import Choice
-from ..losses import LOSSES
+from ..losses import LOSSES, Loss
 from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
-from ..methods.base import Record, Status
+from ..methods.base import Method, Record, Status
 from ..methods.nort import SmoothedNort
 from ..methods.registry import METHODS
 from ..methods.rescal import Rescal
 from ..methods.search import PathPoint
-from ..penalties import PENALTIES
+from ..observations import Observations
+from ..penalties import PENALTIES, Elementwise, Penalty
 
 CLASS, TUPLE, MAPPING, TEXT, STATUS = "class", "tuple", "mapping", "text", "status"
 """The keys that mark what JSON itself cannot say."""
@@ -48,6 +49,10 @@ class Unsaved:
     def name(self) -> str:
         """What it was called: its text up to the first bracket."""
         return self.text.partition("(")[0]
+
+
+OWN = StandIn(Unsaved, (Method, Loss, Robust, Penalty, Elementwise, Observations))
+"""What can be an object of the caller's own, or too large, so that a file holds its text alone."""
 
 
 @functools.cache
@@ -135,7 +140,7 @@ def _made(name: Any, fields: dict[str, Any]) -> Any:
     kind = _known().get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"there is no class {str(name)[:40]!r}")
-    wrong = misfit(kind, fields, (Unsaved,))
+    wrong = misfit(kind, fields, OWN)
     if wrong is not None:
         raise ValueError(wrong)
     try:
