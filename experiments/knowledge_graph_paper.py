@@ -23,14 +23,14 @@ PAPER = {
 WHAT_DIFFERS = """\
 The paper's facts cannot be had exactly. It keeps 500 entities and prints 8 and 39 relations, and no plain reading of
 its words gives these numbers: there are 9 and 152 among the facts of the 500 most frequent entities. The 8 and 39 most
-frequent of them are kept here. The public split leaves 7 test facts of WN18RR, where the paper's Hits are multiples of
-1/64, so its facts are split anew (62 test facts); FB15k-237 keeps its split (392).
+frequent of them are kept here. The public split leaves 7 test facts of WN18RR, where nearly all of the paper's Hits are
+multiples of 1/64, so its facts are split anew (62 test facts); FB15k-237 keeps its split (392).
 
 On WN18RR four of five test facts have a head that is no head of a training fact, or a tail that is no tail of one. A
 low-rank fit has equal scores for all relations of such a pair, so the MRR is that of the rule for ties, which the paper
 does not state: in cross-validation the same fit has 0.30 if equals share the mean of their places, 0.61 in the order of
-the relations, and 0.80 at the best place. The paper's numbers, of all methods, lie between. Penalty, theta, rank and
-modes move it by 0.03. tensorfill gives an entity without facts the mean of the others, which makes 0.51, and 0.64 if
+the relations, and 0.80 at the best place. The paper's numbers, of all methods, lie between. Penalty, theta and modes
+move it by 0.03. tensorfill gives an entity without facts the mean of the others, which makes 0.51, and 0.64 if
 each fact is given as one of an inverse relation too. On FB15k-237 nearly all entities are known, and the scores alone
 pass the paper's number. There the mode of relations is better left without a penalty, and the nuclear norm is better
 than LSP.
