@@ -61,7 +61,13 @@ class Overlapped(Method):
     def check(self, problem: Problem) -> None:
         """Refuse what NORT with the same regulariser refuses: a tau below the curvature, a lambda below rounding."""
         super().check(problem)
-        self.as_nort().check(_with_curvature(problem))
+        if not self.is_fixed:
+            self.as_nort().check(_with_curvature(problem))
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether observed entries stay as they are, so that there is no loss to weigh lambda against."""
+        return False
 
     def search(self) -> Search | None:
         """Return the search for the singular value threshold and, if the penalty bends, for where it does."""
