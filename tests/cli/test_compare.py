@@ -60,10 +60,10 @@ def test_a_time_limit_is_no_error(path, capsys):
 def test_an_interrupt_keeps_what_is_done(path, monkeypatch, capsys):
     real = tensorfill.comparison._contender
 
-    def interrupted(pipeline, method, clock):
+    def interrupted(pipeline, method, *more):
         if method.name == "tucker_als":
             raise KeyboardInterrupt
-        return real(pipeline, method, clock)
+        return real(pipeline, method, *more)
 
     monkeypatch.setattr(tensorfill.comparison, "_contender", interrupted)
     options = ["--methods", "nort,tucker_als", "--time-limit", "0.1"]

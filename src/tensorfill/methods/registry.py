@@ -48,7 +48,7 @@ def make_method(method: str | Method, settings: Mapping[str, Any] | None = None)
     >>> make_method("tucker_als", {"rang": 3})
     Traceback (most recent call last):
         ...
-    ValueError: method 'tucker_als' has no setting 'rang'; its settings are 'rank', 'ridge', 'max_iter', 'tol', ...
+    ValueError: method 'tucker_als' has no setting 'rang'; its settings are 'rank', 'ridge', 'max_iter', 'tol'.
     """
     given = dict(settings or {})
     if isinstance(method, Method):

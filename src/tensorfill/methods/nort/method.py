@@ -147,7 +147,8 @@ class Nort(Method):
                 "polish=True needs components at all columns, but this tensor has so many columns that components are "
                 "kept at the observed ones only; leave polish='auto', or give storage='sparse'."
             )
-        if not self.open_settings:
+        if not self.open_settings and self.max_rank is None:
+            # With a rank limit, which every trial of a search has, a lambda is not approached through larger ones.
             self._check_lambda(problem)
         elif self.tau is not None:
             self._step_of(problem)
