@@ -20,6 +20,9 @@ from .fitting import fitted
 NEARLY = 1.05
 """A threshold is nearly as good as the best up to this multiple of the held-out error."""
 
+MOST, ITERATIONS = 20, 60
+"""The largest rank of a component, and the iterations that are followed."""
+
 PENALTIES = ("capped_l1", "lsp", "tnn")
 
 
@@ -38,10 +41,10 @@ def run(task: Task) -> Measured:
     size = task.options["size"]
     data = synthetic((size,) * 3, factors="normal", rng=task.seed)
     fit, found = fitted(task.method, data.observations, data.test, seed=task.seed, limit=task.limit)
-    method: Any = replace(_tried(fit), max_rank=None, polish=False)
+    method: Any = replace(_tried(fit), max_rank=MOST, polish=False)
     solver = method.prepare(Problem(data.observations, Square()), None, np.random.default_rng(task.seed))
     curves: dict[str, list[float]] = {"iteration": []}
-    for iteration in range(1, 101):
+    for iteration in range(1, ITERATIONS + 1):
         solver.step()
         curves["iteration"].append(iteration)
         for mode, (rank, basis) in enumerate(zip(solver.progress().ranks, solver._now.bases, strict=True)):
@@ -83,8 +86,8 @@ EXPERIMENT = Experiment(
     title="The figure of ranks over the iterations",
     tasks=tasks,
     run=run,
-    data="Synthetic tensors as in `recovery`. The run starts from zero with no rank limit, with the largest threshold "
-    "of the search that is nearly as good as the best.",
+    data="Synthetic tensors as in `recovery`. The run starts from zero with ranks of at most 20, and the largest "
+    "threshold of the search that is nearly as good as the best.",
     differs="""
 Z_t is never formed, and its rank is full as soon as it has a sparse part. What is drawn for it is how many directions
 of it NORT follows.
