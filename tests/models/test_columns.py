@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns, fold, unfold
 from tensorfill.models import Centred, FoldedColumns
 from tensorfill.models.additive import Additive
+from tests.refusal import refuses
 from tests.strategies import dense_component, generators, random_component, shapes
 
 
@@ -116,3 +118,16 @@ def test_a_huge_one_is_predicted_but_not_summed():
     assert model.nbytes < math.prod(shape[::2])
     with pytest.raises(ValueError, match=r"the norm of FoldedColumns.* predict the entries"):
         model.norm()
+
+
+@pytest.mark.parametrize("wrong", [[0, 2, 1], [0, 1, 10_000], [-1, 0, 1], [1, 1, 2]])
+def test_columns_of_a_file_that_are_no_places_in_order_are_refused(wrong):
+    rng = np.random.default_rng(0)
+    part = Component(0, rng.standard_normal((4, 1)), np.ones(1), rng.standard_normal((3, 1)))
+    arrays = FoldedColumns((4, 5, 6), [part], [1.0], [np.array([0, 3, 7])]).to_arrays()
+    assert FoldedColumns.from_arrays((4, 5, 6), arrays).ranks == (1,)
+    refuses(
+        ValueError,
+        ["the columns of mode 0"],
+        lambda: FoldedColumns.from_arrays((4, 5, 6), arrays | {"columns0": np.array(wrong)}),
+    )

@@ -16,7 +16,7 @@ from ..algebra.columns import coordinates_of
 from ..algebra.component import Component
 from ..algebra.unfolding import column_index, columns, unfold
 from .base import DENSE_LIMIT, Model
-from .folded import CHUNK, FoldedLowRank
+from .folded import CHUNK, FoldedLowRank, stored_components
 
 if TYPE_CHECKING:
     from .tucker import Tucker
@@ -231,8 +231,13 @@ class FoldedColumns(Model):
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the model with the arrays that `to_arrays` returned."""
-        parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in arrays["modes"]]
-        return cls(shape, parts, arrays["weights"].tolist(), [arrays[f"columns{m}"] for m in arrays["modes"]])
+        parts = stored_components(shape, arrays, lambda mode: arrays[f"columns{mode}"].size)
+        kept = [arrays[f"columns{part.mode}"] for part in parts]
+        for part, own in zip(parts, kept, strict=True):
+            inside = own.ndim == 1 and (len(own) == 0 or (own[0] >= 0 and own[-1] < columns(shape, part.mode)))
+            if not inside or (np.diff(own) <= 0).any():
+                raise ValueError(f"the columns of mode {part.mode} must be places in increasing order")
+        return cls(shape, parts, arrays["weights"].tolist(), kept)
 
 
 def _found(kept: Integers, wanted: Integers) -> tuple[NDArray[np.bool_], Integers]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -178,18 +178,35 @@ class FoldedLowRank(Model):
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the model with the arrays that `to_arrays` returned."""
-        modes, weights = arrays["modes"], arrays["weights"]
-        if modes.ndim != 1 or modes.dtype.kind not in "iu" or weights.shape != modes.shape or len(modes) == 0:
-            raise ValueError("a folded model must have a mode and a weight for each of its components")
-        if modes.min() < 0 or modes.max() >= len(shape):
-            raise ValueError(f"a folded model of shape {shape} has no mode {modes.max()}")
-        parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in modes]
-        for part in parts:
-            rank = part.s.shape
-            wanted = [(shape[part.mode], *rank), (columns(shape, part.mode), *rank)]
-            if len(rank) != 1 or [part.u.shape, part.v.shape] != wanted:
-                raise ValueError(f"the component of mode {part.mode} does not fit a model of shape {shape}")
-        return cls(shape, parts, weights.tolist())
+        parts = stored_components(shape, arrays, lambda mode: columns(shape, mode))
+        return cls(shape, parts, arrays["weights"].tolist())
+
+
+def stored_components(
+    shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]], length: Callable[[int], int]
+) -> list[Component]:
+    """Return the components that the arrays of a file hold, or raise an error of one sentence if they do not fit.
+
+    Parameters
+    ----------
+    shape
+        The shape of the tensor.
+    arrays
+        ``modes``, ``weights`` and, for each mode, the factors.
+    length
+        Returns how many rows the right factor of a mode has.
+    """
+    modes, weights = arrays["modes"], arrays["weights"]
+    if modes.ndim != 1 or modes.dtype.kind not in "iu" or weights.shape != modes.shape or len(modes) == 0:
+        raise ValueError("a folded model must have a mode and a weight for each of its components")
+    if modes.min() < 0 or modes.max() >= len(shape):
+        raise ValueError(f"a folded model of shape {shape} has no mode {modes.max()}")
+    parts = [Component(int(m), arrays[f"u{m}"], arrays[f"s{m}"], arrays[f"v{m}"]) for m in modes]
+    for part in parts:
+        rank = part.s.shape
+        if len(rank) != 1 or [part.u.shape, part.v.shape] != [(shape[part.mode], *rank), (length(part.mode), *rank)]:
+            raise ValueError(f"the component of mode {part.mode} does not fit a model of shape {shape}")
+    return parts
 
 
 def _unfolded(model: Tucker, mode: int) -> Component:
