@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import tensorfill
-from tensorfill import Choice, Fit, Observations
+from tensorfill import Choice, Clock, Fit, Observations, Problem
 from tensorfill._support.memory import PeakMemory
 from tensorfill.datasets import synthetic
 from tensorfill.metrics import rmse
 
-from .experiment import Measured
+from .experiment import Measured, Task
 
 AUTOMATIC = "complete()"
 """The name of a row: the library's own call with nothing said."""
@@ -97,8 +97,28 @@ def fitted(
         if not fit.status.is_finished:
             found["note"] = fit.status.name.lower().replace("_", " ")
         if curves:
-            found["curves"] = way(fit, train, test, seed=seed, limit=limit)
+            with PeakMemory() as peak:
+                found["curves"] = way(fit, train, test, seed=seed, limit=limit)
+            found["memory of one fit"] = peak.bytes
     return fit, found
+
+
+def fitted_to_parts(task: Task, train: Observations, validation: Observations, test: Observations) -> Measured:
+    """Return what a run measures by the paper's protocol: settings are chosen on the validation part.
+
+    The library's own call sees the training part only. Every iteration is measured for the first seed.
+    """
+    own = task.method == AUTOMATIC
+    _, found = fitted(
+        task.method,
+        train,
+        test,
+        seed=task.seed,
+        limit=task.limit,
+        validation=None if own else validation,
+        curves=task.seed == 0 and not own,
+    )
+    return found
 
 
 def load_loops(row: str) -> None:
@@ -121,9 +141,7 @@ def way(fit: Fit, train: Observations, test: Observations, *, seed: int, limit: 
                 (record.iteration, clock.seconds, record.objective, rmse(model.predict(part.coords), part.values))
             )
 
-    tensorfill.complete(
-        train, method=fit.method, loss=fit.loss, rng=seed, callback=note, time_limit=limit, **AS_PRINTED
-    )
+    fit.method.solve(Problem(train, fit.loss), rng=seed, callback=note, clock=Clock(limit))
     kept = rows[:: max(1, len(rows) // POINTS)]
     if rows and kept[-1] is not rows[-1]:
         kept.append(rows[-1])

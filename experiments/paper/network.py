@@ -13,7 +13,7 @@ from tensorfill.datasets import synthetic
 
 from .drawing import draw_curves
 from .experiment import Experiment, Finished, Measured, Task
-from .fitting import AUTOMATIC, fitted
+from .fitting import AUTOMATIC, fitted, fitted_to_parts
 
 ROWS = (AUTOMATIC, "nort", "ffw", "rp", "tmac", "cp_wopt", "trmm", "pa_apg", "falrtc")
 FULL_SHAPE, FULL_ENTRIES = (15_088, 15_088, 5), 27_257_790
@@ -36,17 +36,7 @@ def run(task: Task) -> Measured:
     if task.options["users"] == 0:
         data = synthetic(FULL_SHAPE, observed=FULL_ENTRIES, noise=0.1, factors="normal", rng=task.seed)
         return fitted(task.method, data.observations, data.test, seed=task.seed, limit=task.limit)[1]
-    train, validation, test = pairs(task.options["users"], task.seed)
-    _, found = fitted(
-        task.method,
-        train,
-        test,
-        seed=task.seed,
-        limit=task.limit,
-        validation=None if task.method == AUTOMATIC else validation,
-        curves=task.seed == 0 and task.method != AUTOMATIC,
-    )
-    return found
+    return fitted_to_parts(task, *pairs(task.options["users"], task.seed))
 
 
 def pairs(users: int, seed: int) -> tuple[Observations, Observations, Observations]:

@@ -13,7 +13,7 @@ from tensorfill import Observations
 
 from .drawing import draw_curves
 from .experiment import Experiment, Finished, Measured, Task
-from .fitting import AUTOMATIC, fitted
+from .fitting import AUTOMATIC, fitted_to_parts
 
 ALL = (
     AUTOMATIC, "nort", "gdpan", "lrtc", "admm", "pa_apg", "falrtc", "ffw", "trmm", "tennn",
@@ -68,17 +68,7 @@ def run_bands(task: Task) -> Measured:
 
 
 def _measured(task: Task, truth: NDArray[np.float64], noise: float) -> Measured:
-    train, validation, test = divided(truth, noise, task.seed)
-    _, found = fitted(
-        task.method,
-        train,
-        test,
-        seed=task.seed,
-        limit=task.limit,
-        validation=None if task.method == AUTOMATIC else validation,
-        curves=task.seed == 0 and task.method != AUTOMATIC,
-    )
-    return found
+    return fitted_to_parts(task, *divided(truth, noise, task.seed))
 
 
 def _image_tasks(quick: bool) -> list[Task]:

@@ -16,13 +16,13 @@ from ..algebra.columns import coordinates_of
 from ..algebra.component import Component
 from ..algebra.unfolding import column_index, columns, unfold
 from .base import DENSE_LIMIT, Model
-from .folded import CHUNK, FoldedLowRank, stored_components
+from .folded import CHUNK, FoldedLowRank, OfComponents, stored_components
 
 if TYPE_CHECKING:
     from .tucker import Tucker
 
 
-class FoldedColumns(Model):
+class FoldedColumns(OfComponents):
     """Low-rank matrices, each folded into a tensor along its mode, and known at some columns only.
 
     At an entry, the model is the mean of the components that are known at its columns, with their weights,
@@ -79,24 +79,6 @@ class FoldedColumns(Model):
         """
         parts = [_unfolded(model, mode, each) for mode, each in zip(modes, kept, strict=True)]
         return cls(model.shape, parts, weights, kept)
-
-    def __repr__(self) -> str:
-        return f"FoldedColumns(shape={self.shape}, modes={self.modes}, ranks={self.ranks})"
-
-    @property
-    def modes(self) -> tuple[int, ...]:
-        """The mode of each component."""
-        return tuple(component.mode for component in self.components)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the predictions."""
-        return self.components[0].u.dtype
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The rank of each component."""
-        return tuple(component.rank for component in self.components)
 
     @property
     def nbytes(self) -> int:

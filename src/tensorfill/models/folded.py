@@ -24,7 +24,37 @@ CHUNK = 2**16
 """The number of entries predicted at a time; the rows gathered for them stay in the cache."""
 
 
-class FoldedLowRank(Model):
+class OfComponents(Model):
+    """A model that consists of low-rank matrices, each folded into a tensor along its mode."""
+
+    components: tuple[Component, ...]
+    weights: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape}, modes={self.modes}, ranks={self.ranks})"
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        """The mode of each component."""
+        return tuple(component.mode for component in self.components)
+
+    @property
+    def terms(self) -> list[WeightedComponent]:
+        """The weighted components."""
+        return list(zip(self.weights, self.components, strict=True))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the predictions."""
+        return self.components[0].u.dtype
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The rank of each component."""
+        return tuple(component.rank for component in self.components)
+
+
+class FoldedLowRank(OfComponents):
     """X = sum_d w_d fold_d(u_d diag(s_d) v_d^T), equation (lowrf) of the paper with the weights that it omits.
 
     Parameters
@@ -64,29 +94,6 @@ class FoldedLowRank(Model):
                [1.6, 0. , 0. ]])
         """
         return cls(model.shape, [_unfolded(model, mode) for mode in modes], weights)
-
-    def __repr__(self) -> str:
-        return f"FoldedLowRank(shape={self.shape}, modes={self.modes}, ranks={self.ranks})"
-
-    @property
-    def modes(self) -> tuple[int, ...]:
-        """The mode of each component."""
-        return tuple(component.mode for component in self.components)
-
-    @property
-    def terms(self) -> list[WeightedComponent]:
-        """The weighted components."""
-        return list(zip(self.weights, self.components, strict=True))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the predictions."""
-        return self.components[0].u.dtype
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The rank of each component."""
-        return tuple(component.rank for component in self.components)
 
     @property
     def nbytes(self) -> int:
