@@ -33,6 +33,12 @@ def test_a_path_ends_after_one_point_that_is_beyond_doubt_but_not_at_its_beginni
     assert is_past([trial(1.0), trial(1.2)], under_way=False)
 
 
+def test_a_point_that_hardly_differs_does_not_end_a_path():
+    # The losses of the second are all a little larger, which is beyond chance.
+    assert not is_past([trial(1.0, spread=0.0), trial(1.0005, spread=0.0)], under_way=True)
+    assert is_past([trial(1.0, spread=0.0), trial(1.002, spread=0.0)], under_way=True)
+
+
 def test_patience_is_less_where_ranks_are_many():
     # Points with the same losses, so that only their number counts.
     for rank, patience in ((10, PATIENCE), (60, LESS_PATIENCE)):

@@ -16,6 +16,10 @@ CLEARLY_PAST = 2
 """It also ends after this many points that its best beats by more than chance, or after one that it beats beyond doubt,
 unless the best is among the first few, where the score may still rise before it falls."""
 
+HARDLY = 1e-3
+"""A point that is worse by less than this share of the score says nothing of what comes after it: where no singular
+value lies between two cuts, the second changes next to nothing, and even that may be beyond chance."""
+
 MANY_RANKS, LESS_PATIENCE = 50, 2
 """A path with more ranks than that ends after fewer points without a better score: they are slow, and their scores
 change smoothly."""
@@ -81,8 +85,11 @@ def is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
     best, *after = since_best
     if not after:
         return False
-    lost = len(after) >= CLEARLY_PAST and all(best.beats(trial) for trial in after[-CLEARLY_PAST:])
-    lost_for_sure = under_way and best.beats(after[-1], by=BEYOND_DOUBT)
+    least = (1 + HARDLY) * best.point.held_out
+    lost = len(after) >= CLEARLY_PAST and all(
+        trial.point.held_out > least and best.beats(trial) for trial in after[-CLEARLY_PAST:]
+    )
+    lost_for_sure = under_way and after[-1].point.held_out > least and best.beats(after[-1], by=BEYOND_DOUBT)
     worse = after[-1].point.held_out > CLEARLY_WORSE * best.point.held_out
     patience = LESS_PATIENCE if has_many_ranks(after[-1]) else PATIENCE
     return lost or lost_for_sure or worse or len(after) >= patience
