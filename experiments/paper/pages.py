@@ -24,39 +24,48 @@ def page(experiment: Experiment, runs: Sequence[Finished], tasks: Sequence[Task]
         Whether there is a picture beside the page.
     """
     parts = [f"## {experiment.name}", f"{experiment.title}. {experiment.data}", experiment.differs]
+    missing = []
     for data in dict.fromkeys(task.data for task in tasks):
-        here = [task for task in tasks if task.data == data]
-        parts += [f"**{data}**", _table(experiment, [run for run in runs if run.data == data], here)]
+        done = [run for run in runs if run.data == data]
+        rows = dict.fromkeys(task.method for task in tasks if task.data == data)
+        shown = [method for method in rows if any(run.method == method for run in done)]
+        if shown:
+            parts += [f"**{data}**", _table(experiment, data, done, shown)]
+        left = [f"`{method}`" for method in rows if method not in shown]
+        missing += [f"{data} ({', '.join(left) if shown else 'all'})"] if left else []
     if picture:
         parts.append(f"![{experiment.title}]({experiment.name}.png)")
-    parts.append(f"{len(runs)} of {len(tasks)} runs are done. `tensorfill experiment {experiment.name}` runs the rest.")
+    if missing:
+        parts.append(f"Not run yet: {'; '.join(missing)}.")
+    if len(runs) < len(tasks):
+        rest = f"`tensorfill experiment {experiment.name}` runs the rest."
+        parts.append(f"{len(runs)} of {len(tasks)} runs are done. {rest}")
     return "\n\n".join(parts) + "\n"
 
 
-def _table(experiment: Experiment, runs: Sequence[Finished], tasks: Sequence[Task]) -> str:
+def _table(experiment: Experiment, data: str, runs: Sequence[Finished], methods: Sequence[str]) -> str:
     """Return a table of the methods on one kind of data."""
-    data = tasks[0].data
-    printed = any((data, task.method, name) in experiment.published for task in tasks for name in experiment.measures)
+    printed = {name for where, method, name in experiment.published if where == data and method in methods}
     head = ["method"]
     for name in experiment.measures:
-        head += [name, *(["paper", "ours / paper"] if printed else [])]
+        head += [name, *(["paper", "ours / paper"] if name in printed else [])]
     head += ["CPU seconds", "memory, MB", "runs", "note"]
     rows = [head, ["---"] * len(head)]
-    for method in dict.fromkeys(task.method for task in tasks):
+    for method in methods:
         found = [run for run in runs if run.method == method]
         done = [run for run in found if "failed" not in run.measured]
         row = [f"`{method}`"]
         for name in experiment.measures:
             ours = [run.measured[name] for run in done if name in run.measured]
             row.append(spread(ours))
-            if printed:
+            if name in printed:
                 paper = experiment.published.get((data, method, name))
                 row.append("" if paper is None else f"{paper[0]:g}" + (f" ± {paper[1]:g}" if paper[1] else ""))
                 row.append("" if paper is None or not ours else f"{statistics.mean(ours) / paper[0]:.2f}")
         row += [
             _mean([run.measured.get("seconds", math.nan) for run in done], "{:,.0f}"),
             _mean([run.measured.get("memory", math.nan) / 1e6 for run in done], "{:,.0f}"),
-            str(len(done)) if found else "not run",
+            str(len(done)),
             _note(found),
         ]
         rows.append(row)

@@ -98,7 +98,7 @@ def _band_tasks(quick: bool) -> list[Task]:
     every, limit = (6, 5) if quick else (1, 90)
     rows = FAST[:3] if quick else FAST
     return [
-        Task(name + (f", every {every}th pixel" if every > 1 else ""), row, 0, {"image": name, "every": every}, limit)
+        Task(name + (f", one pixel in {every**2}" if every > 1 else ""), row, 0, {"image": name, "every": every}, limit)
         for row in rows for name in ("cave", "indian-pines")
     ]  # fmt: skip
 

@@ -40,7 +40,7 @@ SIZES = {"hall": 50, "carphone": 60}
 
 
 def _task(name: str, row: str, *, frames: int, every: int, limit: float) -> Task:
-    said = f"{name}, {frames} frames" + (f", every {every}th pixel" if every > 1 else "")
+    said = f"{name}, {frames} frames" + (f", one pixel in {every**2}" if every > 1 else "")
     return Task(said, row, 0, {"video": name, "frames": frames, "every": every}, limit)
 
 
