@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from tensorfill import Fit
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
 
 from .experiment import Experiment, Finished, Measured, Task
-from .fitting import fitted
+from .fitting import fitted, from_zero
 
-NEARLY = 1.05
-"""A threshold is nearly as good as the best up to this multiple of the held-out error."""
-
-MOST, ITERATIONS = 20, 60
-"""The largest rank of a component, and the iterations that are followed."""
+ITERATIONS, SPARE = 60, 10
+"""The iterations that are followed, and how far the limit of the ranks is above those of the answer."""
 
 PENALTIES = ("capped_l1", "lsp", "tnn")
 
@@ -41,7 +36,7 @@ def run(task: Task) -> Measured:
     size = task.options["size"]
     data = synthetic((size,) * 3, factors="normal", rng=task.seed)
     fit, found = fitted(task.method, data.observations, data.test, seed=task.seed, limit=task.limit)
-    method: Any = replace(_tried(fit), max_rank=MOST, polish=False)
+    method: Any = from_zero(fit, spare=SPARE)
     solver = method.prepare(Problem(data.observations, Square()), None, np.random.default_rng(task.seed))
     curves: dict[str, list[float]] = {"iteration": []}
     for iteration in range(1, ITERATIONS + 1):
@@ -53,15 +48,6 @@ def run(task: Task) -> Measured:
     last = [curves[name][-1] for name in curves if name.startswith("rank")]
     most = max(max(curves[name]) for name in curves if name.startswith("directions"))
     return {**found, "last rank": max(last), "most directions": most, "curves": curves}
-
-
-def _tried(fit: Fit) -> Any:
-    """Return the method with the largest threshold that is nearly as good as the best."""
-    if fit.path is None:
-        return fit.method
-    best = min(point.held_out for point in fit.path)
-    good = [point for point in fit.path if point.held_out <= NEARLY * best]
-    return max(good, key=lambda point: point.cut).method
 
 
 def draw(figure: Figure, runs: Sequence[Finished]) -> None:
@@ -86,8 +72,8 @@ EXPERIMENT = Experiment(
     title="The figure of ranks over the iterations",
     tasks=tasks,
     run=run,
-    data="Synthetic tensors as in `recovery`. The run starts from zero with ranks of at most 20, and the largest "
-    "threshold of the search that is nearly as good as the best.",
+    data="Synthetic tensors as in `recovery`. The run starts from zero with the largest threshold of the search that is "
+    "nearly as good as the best, and ranks of at most ten more than those of the answer.",
     differs="""
 Z_t is never formed, and its rank is full as soon as it has a sparse part. What is drawn for it is how many directions
 of it NORT follows.
