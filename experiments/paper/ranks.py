@@ -72,8 +72,8 @@ EXPERIMENT = Experiment(
     title="The figure of ranks over the iterations",
     tasks=tasks,
     run=run,
-    data="Synthetic tensors as in `recovery`. The run starts from zero with the largest threshold of the search that is "
-    "nearly as good as the best, and ranks of at most ten more than those of the answer.",
+    data="Synthetic tensors as in `recovery`. The run starts from zero with the largest threshold of the search that "
+    "is nearly as good as the best, and ranks of at most ten more than those of the answer.",
     differs="""
 Z_t is never formed, and its rank is full as soon as it has a sparse part. What is drawn for it is how many directions
 of it NORT follows.
