@@ -12,10 +12,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from .experiment import Experiment, Finished, Measured, Task
@@ -116,15 +117,20 @@ def write(experiment: Experiment, runs: Sequence[Finished], tasks: Sequence[Task
     """Write the page of an experiment, and its picture if it has one."""
     wanted = {task.key for task in tasks}
     runs = [run for run in runs if run.key in wanted]
-    drawn = experiment.draw is not None and any("failed" not in run.measured for run in runs)
-    if drawn and experiment.draw is not None:
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 4), layout="constrained")
-        experiment.draw(figure, runs)
-        figure.savefig(folder / f"{experiment.name}.png", dpi=120)
     folder.mkdir(parents=True, exist_ok=True)
+    drawn = experiment.draw is not None and _drawn(experiment.draw, runs, folder / f"{experiment.name}.png")
     (folder / f"{experiment.name}.md").write_text(page(experiment, runs, tasks, picture=drawn))
+
+
+def _drawn(draw: Callable[[Figure, Sequence[Finished]], None], runs: Sequence[Finished], path: Path) -> bool:
+    """Draw the finished runs, and return whether there was anything to draw."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    draw(figure, [run for run in runs if "failed" not in run.measured])
+    if not figure.axes:
+        path.unlink(missing_ok=True)
+        return False
+    figure.savefig(path, dpi=120)
+    return True
 
 
 def _shown(experiment: Experiment, measured: Measured) -> str:

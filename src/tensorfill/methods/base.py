@@ -22,16 +22,20 @@ from ..losses import Square, error
 from ..losses.robust import Robust
 from ..models.base import Model
 from ..observations import Observations
-from .loop import Callback, History, Limits, Loop, Progress, Record, Result, Resumable, Solver, Status, Stopped
+from .loop import Callback as Callback
+from .loop import History as History
+from .loop import Limits, Loop
+from .loop import Progress as Progress
+from .loop import Record as Record
+from .loop import Result as Result
+from .loop import Resumable as Resumable
+from .loop import Solver as Solver
+from .loop import Status as Status
+from .loop import Stopped as Stopped
 from .problem import Problem
 
 if TYPE_CHECKING:
     from .search import Search
-
-__all__ = [
-    "STAGES", "Axis", "Callback", "History", "Method", "Progress", "Record", "Result", "Resumable", "Solver", "Status",
-    "Stopped", "Unsuited",
-]  # fmt: skip
 
 
 class Unsuited(ValueError):
