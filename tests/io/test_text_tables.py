@@ -180,3 +180,7 @@ def test_the_index_of_a_parquet_table_is_no_mode_unless_it_has_a_name(tmp_path):
     assert read(tmp_path / "a.parquet").labels.names == ("a", "b")
     table.set_index("a").to_parquet(tmp_path / "b.parquet")
     assert read(tmp_path / "b.parquet", layout="long").labels.names == ("a", "b")
+
+
+def test_a_single_column_without_a_name_is_refused(table):
+    refuses(ValueError, ["must have a name in the first line", "column 1 of 1"], lambda: read(table(" \n1\n")))

@@ -91,7 +91,7 @@ class _Text:
         if not first:
             raise ValueError(f"{source.path} must have a first line with the names of its columns, but it is empty.")
         unnamed = [place for place, name in enumerate(first) if not name.strip()]
-        if unnamed and unnamed != [0]:
+        if unnamed and (unnamed != [0] or len(first) == 1):
             raise ValueError(
                 f"each column of {source.path} must have a name in the first line, but column {unnamed[-1] + 1} of "
                 f"{len(first)} has none; name it, or remove it."
