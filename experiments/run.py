@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--patience", type=float, default=1.0, metavar="TIMES", help="stretch limits, on a slow or busy machine"
     )
+    parser.add_argument("--seeds", type=int, metavar="COUNT", help="run the first seeds of each only")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="where the results go")
     parser.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
@@ -59,22 +60,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = list(EXPERIMENTS) if given.names == ["all"] else given.names
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
-        parser.error(f"there is no experiment {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all")
+        return refused(f"there is no experiment {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all.")
     folder = given.output or (RESULTS / "quick" if given.quick else RESULTS)
     began = time.monotonic()
     try:
         for name in names:
             left = None if given.budget is None else given.budget - (time.monotonic() - began)
             left_open = run_all(
-                EXPERIMENTS[name], folder, console, quick=given.quick, budget=left, patience=given.patience
+                EXPERIMENTS[name],
+                folder,
+                console,
+                quick=given.quick,
+                budget=left,
+                patience=given.patience,
+                seeds=given.seeds,
             )
             if left_open:
                 console.print(f"  {left_open} runs are left for the next time", highlight=False)
+    except OSError as error:
+        return refused(str(error))
     except KeyboardInterrupt:
         console.print("Interrupted; what is finished is kept, and the same command goes on from there.")
         return 130
     console.print(f"The results are in {folder}", highlight=False)
     return 0
+
+
+def refused(sentence: str) -> int:
+    """Say why nothing is done, as the command does, and return its exit code for bad input."""
+    sys.stderr.write(f"tensorfill: {sentence}\n")
+    return 2
 
 
 def listing() -> Table:

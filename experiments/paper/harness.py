@@ -7,6 +7,7 @@ Every finished run is a row of ``NAME.csv``, which is also what a run that was s
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import subprocess
@@ -19,6 +20,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from tensorfill.io.atomic import check_writable, written_beside
+
 from .experiment import Experiment, Finished, Measured, Task
 from .pages import page
 
@@ -29,6 +32,10 @@ HARD_LIMIT, SPARE = 3.0, 60.0
 
 MARK = "RESULT "
 """Stands before the line of JSON with which a process answers."""
+
+
+class NotRun(Exception):
+    """A run came to nothing, because data is missing or its process ended, and may be tried again."""
 
 
 class Book:
@@ -53,15 +60,12 @@ class Book:
 
     def _write(self) -> None:
         names = list(dict.fromkeys(name for run in self.runs for name in run.measured))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self._path.with_suffix(".part")
-        with beside.open("w", newline="") as file:
+        with written_beside(self._path) as stream, io.TextIOWrapper(stream, newline="", write_through=True) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["data", "method", "seed", *names])
             for run in self.runs:
                 cells = [json.dumps(run.measured[name]) if name in run.measured else "" for name in names]
                 writer.writerow([run.data, run.method, run.seed, *cells])
-        os.replace(beside, self._path)
 
 
 def _finished(row: dict[str, str]) -> Finished:
@@ -77,6 +81,7 @@ def run_all(
     quick: bool = False,
     budget: float | None = None,
     patience: float = 1.0,
+    seeds: int | None = None,
 ) -> int:
     """Run what is not done yet, write the results, and return how many runs are still open.
 
@@ -94,7 +99,11 @@ def run_all(
         Seconds after which no further run begins.
     patience
         Every limit is stretched by this, on a slow or busy machine.
+    seeds
+        Runs with a higher seed are left for another time.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    check_writable(folder / f"{experiment.name}.csv")
     book = Book(folder / f"{experiment.name}.csv")
     tasks = list(experiment.tasks(quick))
     missing = [task for task in tasks if not book.has(task)]
@@ -103,9 +112,15 @@ def run_all(
     for number, task in enumerate(missing):
         if budget is not None and time.monotonic() - began > budget:
             break
+        if seeds is not None and task.seed >= seeds:
+            continue
         what = f"{task.data}, {task.method}, seed {task.seed}"
-        with console.status(f"{number + 1} of {len(missing)}: {what}"):
-            measured = _apart(experiment, replace(task, limit=patience * task.limit))
+        try:
+            with console.status(f"{number + 1} of {len(missing)}: {what}"):
+                measured = _apart(experiment, replace(task, limit=patience * task.limit))
+        except NotRun as reason:
+            console.print(f"  {what}: not run: {reason}", highlight=False)
+            continue
         book.add(Finished(task.data, task.method, task.seed, {**measured, "limit": task.limit}))
         console.print(f"  {what}: {_shown(experiment, measured)}", highlight=False)
         write(experiment, book.runs, tasks, folder)
@@ -117,7 +132,6 @@ def write(experiment: Experiment, runs: Sequence[Finished], tasks: Sequence[Task
     """Write the page of an experiment, and its picture if it has one."""
     wanted = {task.key for task in tasks}
     runs = [run for run in runs if run.key in wanted]
-    folder.mkdir(parents=True, exist_ok=True)
     drawn = experiment.draw is not None and _drawn(experiment.draw, runs, folder / f"{experiment.name}.png")
     (folder / f"{experiment.name}.md").write_text(page(experiment, runs, tasks, picture=drawn))
 
@@ -157,16 +171,15 @@ def _apart(experiment: Experiment, task: Task) -> Measured:
         return {"failed": f"ended after {HARD_LIMIT * task.limit + SPARE:.0f} s"}
     answers = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     if not answers:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return {"failed": last[:300]}
+        raise NotRun((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:300])
     measured: Measured = json.loads(answers[-1].removeprefix(MARK))
     return measured
 
 
 def answer(experiment: Experiment, task: Task) -> str:
-    """Run a task here and return the line of text with what it measured."""
+    """Run a task here and return the line of text with what it measured; a refusal by a method is a result too."""
     try:
         measured = experiment.run(task)
-    except (ValueError, MemoryError, FileNotFoundError) as refusal:
+    except (ValueError, MemoryError) as refusal:
         measured = {"failed": str(refusal)}
     return MARK + json.dumps(measured)

@@ -18,6 +18,8 @@ from paper.harness import MARK, Book, answer, run_all
 from paper.pages import page
 from paper.registry import EXPERIMENTS
 
+from run import main
+
 TASKS = [Task("a", "nort", seed, {}, 5.0) for seed in range(3)]
 
 
@@ -72,6 +74,31 @@ def test_a_refusal_is_a_result(tmp_path, console):
     assert "takes no such tensor" in (tmp_path / "ours.md").read_text()
 
 
+def test_a_run_that_came_to_nothing_is_tried_again(tmp_path, console, monkeypatch):
+    def ended(experiment, task):
+        raise harness.NotRun("the data is missing")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(harness, "_apart", ended)
+        assert run_all(experiment(), tmp_path, console) == 3
+    assert "not run: the data is missing" in console.file.getvalue()
+    assert run_all(experiment(), tmp_path, console) == 0
+
+
+def test_higher_seeds_can_be_left_for_another_time(tmp_path, console):
+    assert run_all(experiment(), tmp_path, console, seeds=1) == 2
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_run(console):
+    with pytest.raises(OSError, match="/proc"):
+        run_all(experiment(run=lambda task: pytest.fail("a run began")), Path("/proc/nowhere"), console)
+
+
+def test_an_unknown_experiment_is_refused_in_one_sentence(capsys):
+    assert main(["nosuch"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_the_page_has_the_figures_of_the_paper_and_ours():
     runs = [Finished("a", "nort", seed, {"rmse": 0.5 + seed, "seconds": 2.0, "memory": 3e6}) for seed in range(2)]
     text = page(experiment(), runs, TASKS, picture=False)
@@ -99,9 +126,10 @@ def test_the_small_version_of_an_experiment_runs(name, tmp_path, console, monkey
     chosen = EXPERIMENTS[name]
     tasks = [chosen.tasks(True)[0], chosen.tasks(True)[-1]]
     monkeypatch.setattr(fitting, "load_loops", lambda row: None)
-    missing = json.loads(answer(chosen, tasks[0]).removeprefix(MARK)).get("failed", "")
-    if "shared data" in missing or "does not exist" in missing:
-        pytest.skip(missing)
+    try:
+        answer(chosen, tasks[0])
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
     run_all(Experiment(**{**vars(chosen), "tasks": lambda quick: tasks}), tmp_path, console, quick=True)
     for run in Book(tmp_path / f"{name}.csv").runs:
         assert "failed" not in run.measured

@@ -9,26 +9,25 @@ file; by default a journal keeps nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
 
 
-class Draft(Protocol):
-    """A piece of work that is not finished yet."""
+class Draft:
+    """A piece of work that is not finished yet; this one is thrown away."""
 
-    @property
-    def state(self) -> Mapping[str, Any] | None:
-        """How far an earlier run came with this piece; None for a piece that begins."""
+    state: Mapping[str, Any] | None = None
+    """How far an earlier run came with this piece; None for a piece that begins."""
 
     def offer(self, state: Callable[[], Mapping[str, Any]], *, last: bool = False) -> None:
         """Keep a state, if it is time to or if it is the last of this run."""
 
 
-class Journal(Protocol):
-    """Finished pieces of work, by what was asked."""
+class Journal:
+    """Finished pieces of work, by what was asked; this one keeps nothing."""
 
     def recall(
         self,
@@ -51,30 +50,7 @@ class Journal(Protocol):
         is_finished
             Whether an answer is kept, or was stopped half way.
         """
+        return compute(Draft())
 
 
-class NoDraft:
-    """A draft that is thrown away."""
-
-    state = None
-
-    def offer(self, state: Callable[[], Mapping[str, Any]], *, last: bool = False) -> None:
-        """Keep nothing."""
-
-
-class NoJournal:
-    """A journal that keeps nothing."""
-
-    def recall(
-        self,
-        asked: Sequence[Any],
-        compute: Callable[[Draft], T],
-        *,
-        rng: np.random.Generator | None = None,
-        is_finished: Callable[[T], bool] = lambda answer: True,
-    ) -> T:
-        """Return what `compute` returns."""
-        return compute(NoDraft())
-
-
-NO_JOURNAL = NoJournal()
+NO_JOURNAL = Journal()

@@ -54,7 +54,6 @@ class PresentSlices:
             fixed = set(range(observations.ndim))
         kept = {}
         for mode, size in enumerate(observations.shape):
-            # There are no more slices with entries than entries, so most modes need not be counted.
             if mode not in fixed and size >= LONG:
                 present = np.unique(observations.coords[:, mode])
                 if len(present) <= MOST_PRESENT * size:

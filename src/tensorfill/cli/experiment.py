@@ -19,6 +19,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="run a small version of each, in a minute or two")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="begin no further run after this time")
     parser.add_argument("--patience", type=float, metavar="TIMES", help="stretch the time limit of every run")
+    parser.add_argument("--seeds", type=int, metavar="COUNT", help="run the first seeds of each only")
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="write results there (default: experiments/results)"
     )
@@ -30,6 +31,7 @@ def _run(given: argparse.Namespace) -> int:
     command += ["--quick"] if given.quick else []
     command += [] if given.budget is None else ["--budget", str(given.budget)]
     command += [] if given.patience is None else ["--patience", str(given.patience)]
+    command += [] if given.seeds is None else ["--seeds", str(given.seeds)]
     command += [] if given.output is None else ["--output", str(given.output)]
     return subprocess.run(command, check=False).returncode
 

@@ -55,7 +55,7 @@ INSTEAD = "give another path, or start over with resume=False (--start-over)"
 T = TypeVar("T")
 
 
-class Checkpoint:
+class Checkpoint(Journal):
     """A journal that is a file; what is new is written, at the latest, at the end of the context.
 
     Parameters
@@ -220,7 +220,7 @@ class Checkpoint:
             self._forget(min(self._bytes, key=lambda name: self._seconds[name] / self._bytes[name]))
 
 
-class _FileDraft:
+class _FileDraft(Draft):
     """The draft of a piece of work in the file."""
 
     def __init__(self, checkpoint: Checkpoint, name: str) -> None:
@@ -257,7 +257,7 @@ def header_of(path: Path, *, of_any_version: bool = False) -> dict[str, Any]:
 
 def refuse_another_run(path: Path, header: Mapping[str, Any], asked: Mapping[str, str]) -> None:
     """Refuse the checkpoint of other data, other settings or another seed, with one sentence."""
-    words = {"data": "other data", "settings": "the same data with other settings", "seed": "another seed"}
+    words = {"data": "other data", "settings": "the same data and other settings", "seed": "another seed"}
     for name, what in words.items():
         if header["asked"].get(name) != asked[name]:
             raise ValueError(f"{path} is a checkpoint of a run with {what}; {INSTEAD}.")

@@ -24,7 +24,7 @@ from ..observations import Observations
 from .archive import Archive, opened_archive
 from .atomic import written_beside
 from .fit_header import FORMAT, VERSION, FitHeader, OtherVersion
-from .source import Source, in_brackets
+from .source import Source, TooLarge, in_brackets
 from .typed import encoded
 
 if TYPE_CHECKING:
@@ -81,12 +81,13 @@ def read_fit(path: str | PathLike[str], max_bytes: float | None = None) -> dict[
                 return _parts(file)
         except OtherVersion as other:
             raise ValueError(other.sentence(source.path)) from None
+        except TooLarge:
+            raise
         except (ValueError, TypeError) as error:
-            # The size of a sound file is no damage.
-            if "max_bytes" in str(error):
-                raise
+            # What a library says is behind the sentence that names the file, which would be there twice.
+            reason = in_brackets(error if not isinstance(error.__cause__, Exception) else error.__cause__)
             raise ValueError(
-                f"{source.path} is not a file that Fit.save wrote, or it is damaged ({in_brackets(error)})."
+                f"{source.path} is not a file that Fit.save wrote, or it is damaged ({reason})."
             ) from error
 
 

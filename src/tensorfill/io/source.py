@@ -35,6 +35,10 @@ Progress = Callable[[float], None]
 """Is told which share of a file was read."""
 
 
+class TooLarge(ValueError):
+    """A sound file that holds more than the reader may allocate."""
+
+
 class Source:
     """A file that is read, of which nothing is trusted.
 
@@ -55,8 +59,8 @@ class Source:
     >>> Source("small.npz", max_bytes=1000).need(5000)
     Traceback (most recent call last):
         ...
-    ValueError: small.npz holds at least 4.88 KiB, above max_bytes=1,000; if you trust the file, and memory suffices,
-    raise max_bytes.
+    tensorfill.io.source.TooLarge: small.npz holds at least 4.88 KiB, above max_bytes=1,000; if you trust the file,
+    and memory suffices, raise max_bytes.
     """
 
     def __init__(
@@ -87,7 +91,7 @@ class Source:
     def need(self, count: float) -> None:
         """Refuse content of more bytes than it may take."""
         if count > self.max_bytes:
-            raise ValueError(
+            raise TooLarge(
                 f"{self.path} holds at least {bytes_in_words(count)}, above max_bytes={self.max_bytes:,.0f}; if you "
                 "trust the file, and memory suffices, raise max_bytes."
             )
@@ -208,7 +212,7 @@ def in_brackets(error: Exception) -> str:
 def _is_a_refusal(error: Exception) -> bool:
     """Return whether this is a sentence of tensorfill."""
     return (
-        type(error) in (ValueError, TypeError, FileNotFoundError, IsADirectoryError, OSError)
+        type(error) in (ValueError, TooLarge, TypeError, FileNotFoundError, IsADirectoryError, OSError)
         and _raised_by_tensorfill(error)
         and str(error).endswith(".")
     )
