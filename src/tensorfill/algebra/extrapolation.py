@@ -34,12 +34,14 @@ def extrapolated(now: Component, before: Component, gamma: float, out: Floats | 
     s, old_s = (1 + gamma) * now.s, -gamma * before.s
     # W is V + V_before mix. A singular value of zero says nothing about its direction, which W may then keep.
     mix = old_s[:, None] * (before.u.T @ now.u) / np.where(s > 0, s, 1)
-    w = np.empty_like(now.v) if out is None else out
-    np.matmul(before.v, mix, out=w)
-    w += now.v
+    if out is None:
+        w = now.v + before.v @ mix
+    else:
+        w = np.matmul(before.v, mix, out=out)
+        w += now.v
     overlap = before.v.T @ now.v
     # The right vectors of each component are orthonormal, so their products with W follow from the overlap.
-    with_now, with_before = np.eye(now.rank, dtype=w.dtype) + overlap.T @ mix, overlap + mix
+    with_now, with_before = np.eye(now.rank, dtype=mix.dtype) + overlap.T @ mix, overlap + mix
     whiten, _ = whitening_by(with_now + mix.T @ with_before)
     u = ((now.u * s) @ with_now + (before.u * old_s) @ with_before) @ (whiten @ whiten.T)
     return Component(now.mode, u, np.ones_like(now.s), w)

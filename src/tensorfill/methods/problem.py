@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -41,10 +41,24 @@ class Problem:
     offset: Floats | None = None
     _storages: dict[Hashable, Storage] = field(default_factory=dict, init=False, repr=False)
 
+    is_spread: ClassVar[bool] = False
+    """Whether the entries are on several machines, which share one kind of storage."""
+
     @property
     def curvature(self) -> float:
         """The Lipschitz constant rho of the gradient."""
         return float(self.loss.curvature) + (0.0 if self.roughness is None else self.roughness.curvature)
+
+    @property
+    def norm(self) -> float:
+        """The norm of the observed values."""
+        return float(np.linalg.norm(self.observations.values))
+
+    @property
+    def slope_at_zero(self) -> float:
+        """The norm of the gradient at zero."""
+        slope = self.gradient(np.zeros_like(self.observations.values))
+        return float(np.linalg.norm(slope.astype(np.float64, copy=False)))
 
     def with_roughness(self, roughness: Roughness | None) -> Problem:
         """Return the problem with another roughness; both share the stored observations."""
