@@ -21,7 +21,7 @@ LAYERS = [
     {"report", "sampling", "updating"},
     {"fit"},
     {"completion"},
-    {"comparison", "selection", "sklearn", "xarray"},
+    {"comparison", "distributed", "selection", "sklearn", "xarray"},
     {"cli"},
 ]
 """From the ground up: a folder or module imports its own layer only within itself, and otherwise layers below."""

@@ -1,1 +1,1 @@
-"""NORT on several machines, by Dask: entries that do not fit in the memory of one."""
+"""NORT on several machines, by Dask: tables that are too large for the memory of one."""

@@ -4,9 +4,9 @@ Asking takes a message there and back, so what needs no answer waits and goes al
 orders for each part, which its worker carries out one after the other. Answers are added up in a tree on the workers,
 in the order of the parts, and so the sum does not depend on who is first.
 
-A part is a function of its entries and of the orders that it got. So a part whose worker is lost is made again on
-another worker: its entries are read again, the arrays of the last snapshot too, and the orders since then, which are
-kept here, are carried out once more. Nobody else notices, and the answer is the same, bit for bit.
+The parts are a function of their entries and of the orders that they got. So when a worker is lost, its part is made
+again on another worker, all parts go back to the last snapshot, and the questions since then, which are kept here, are
+asked once more. Nobody else notices, and the answer is the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ LARGE = 2**20
 CHECK_EVERY = 1.0
 """Seconds after which it is checked whether the workers are still there."""
 
-MOST_ORDERS, MOST_BYTES = 400, 2**28
-"""A snapshot is written when the orders since the last one, for one part, are so many or have so many bytes."""
+MOST_QUESTIONS, MOST_BYTES = 60, 2**28
+"""A snapshot is written when the questions since the last one are so many, or have so many bytes for a part."""
 
 PATIENCE = 60.0
-"""Seconds to wait for a worker when none is left."""
+"""Seconds to wait for a worker when none is left, or for an answer that no worker is at work on."""
+
+RESTART = 10.0
+"""Seconds to wait for a worker in the place of one that is lost, before another gets a second part."""
 
 
 @dataclass
@@ -58,6 +61,29 @@ class Traffic:
     computing: float = 0.0
     asking: float = 0.0
     questions: int = 0
+
+
+Wanted = Callable[[list["Future"]], list["Future"]]
+"""From the answers of all parts to those that are brought here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What all parts are asked at once.
+
+    Parameters
+    ----------
+    order
+        Its name.
+    batches
+        The orders for each part; the answer is that to the last.
+    then
+        A second question for all parts, whose first argument is the sum of the answers to the first.
+    """
+
+    order: str
+    batches: Sequence[Sequence[Order]]
+    then: Order | None = None
 
 
 @dataclass(eq=False)
@@ -86,13 +112,13 @@ class Crew:
     def __post_init__(self) -> None:
         self.run = uuid.uuid4().hex[:8]
         self._names = itertools.count(1)
-        self._questions = itertools.count()
+        self._keys = itertools.count()
         self._waiting: list[Sequence[Order]] = []
         self._dropped: list[int] = []
         self._standing = 0
         self._setup: list[list[Order]] = [[] for _ in self.places]
-        self._log: list[list[Order]] = [[] for _ in self.places]
-        self._logged_bytes = 0
+        self._asked: list[Question] = []
+        self._asked_bytes = 0
         self._snapshot: str | None = None
 
     # What is asked
@@ -141,11 +167,12 @@ class Crew:
 
     def ask_each(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return the answer of each part to a question of its own."""
-        return [answer.value for answer in self._asked(order, given, lambda futures: futures)]
+        return self._answers(Question(order, self._batches(order, given)))
 
     def ask_one(self, order: str, *given: Any) -> Any:
         """Return the answer of the first part, where all have the same."""
-        return self._asked(order, [given] * self.parts, lambda futures: futures[:1])[0].value
+        question = Question(order, self._batches(order, [given] * self.parts))
+        return self._answers(question, lambda futures: futures[:1])[0]
 
     def total(self, order: str, *given: Any) -> Any:
         """Return the sum of the answers to the same question."""
@@ -153,51 +180,34 @@ class Crew:
 
     def total_each(self, order: str, given: Sequence[tuple[Any, ...]]) -> Any:
         """Return the sum of the answers to a question for each part."""
-        return self._asked(order, given, lambda futures: [self._summed(order, futures)])[0].value
+        question = Question(order, self._batches(order, given))
+        return self._answers(question, lambda futures: [self._summed(order, futures)])[0]
 
-    def total_there(self, order: str, given: Sequence[tuple[Any, ...]], nbytes: int) -> Future:
-        """Return the sum of the answers, of so many bytes, as a future on the workers, which the next question takes."""
-        # Each of these travels once to be added, and the sum to every other worker.
+    def through_sum(
+        self, order: str, given: Sequence[tuple[Any, ...]], nbytes: int, then: str, *rest: Any
+    ) -> list[Any]:
+        """Ask each part, add the answers up on the workers, and return the answers to a question about the sum.
+
+        Parameters
+        ----------
+        order, given
+            The first question.
+        nbytes
+            The bytes of an answer to it, none of which comes here.
+        then, rest
+            The second question, whose first argument is the sum.
+        """
+        # Each answer travels once to be added, and the sum to every other worker.
         self.traffic.moved += 2 * (self.parts - 1) * nbytes
-        kept: list[Future] = []
-
-        def summed(futures: list[Future]) -> list[Future]:
-            kept[:] = [self._summed(order, futures)]
-            return []
-
-        self._asked(order, given, summed)
-        return kept[0]
+        return self._answers(Question(order, self._batches(order, given), (then, rest)))
 
     def close(self) -> None:
         """Remove the parts from the workers."""
+        self._waiting.clear()
+        self._asked.clear()
         self.client.run(removed, self.run)
 
     # How it is sent
-
-    def _asked(
-        self, order: str, given: Sequence[tuple[Any, ...]], wanted: Callable[[list[Future]], list[Future]]
-    ) -> list[Answer]:
-        """Send each part what waits for it and the question, and return the answers that are wanted of them."""
-        if self._is_time_for_a_snapshot():
-            self._take_snapshot()
-        began = time.perf_counter()
-        batches = self._batches(order, given)
-        futures = self._sent(order, batches)
-        for part, batch in enumerate(batches):
-            self._log[part] += batch
-        self._logged_bytes += max(nbytes_of(batch) for batch in batches)
-        while True:
-            try:
-                answers: list[Answer] = self._gathered(futures, wanted)
-                break
-            except _Lost as lost:
-                for part in lost.parts:
-                    futures[part] = self._made_again(part)
-        self.traffic.questions += 1
-        self.traffic.asking += time.perf_counter() - began
-        self.traffic.computing += max((answer.seconds for answer in answers), default=0.0)
-        self.traffic.moved += sum(nbytes_of(answer.value) for answer in answers)
-        return answers
 
     def _batches(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[list[Order]]:
         """Return what waits for each part, what it can forget, and the question."""
@@ -209,6 +219,36 @@ class Crew:
         self._waiting.clear()
         self._dropped.clear()
         return batches
+
+    def _answers(self, question: Question, wanted: Wanted | None = None) -> list[Any]:
+        """Ask a question until all parts have answered, and return the answers that are wanted."""
+        began = time.perf_counter()
+        if self._is_time_for_a_snapshot():
+            # What waited goes with the question, so the parts are as they were after the last one.
+            self._take_snapshot()
+        while True:
+            try:
+                answers = self._put(question, wanted)
+                break
+            except _Lost as lost:
+                self._recover(lost.parts)
+        self._asked.append(question)
+        self._asked_bytes += max(nbytes_of(batch) for batch in question.batches)
+        self.traffic.questions += 1
+        self.traffic.asking += time.perf_counter() - began
+        self.traffic.computing += max(answer.seconds for answer in answers)
+        self.traffic.moved += sum(nbytes_of(answer.value) for answer in answers)
+        return [answer.value for answer in answers]
+
+    def _put(self, question: Question, wanted: Wanted | None = None) -> list[Answer]:
+        """Put a question to all parts; raise `_Lost` if a worker is gone."""
+        futures = self._sent(question.order, question.batches)
+        if question.then is not None:
+            then, rest = question.then
+            second: Order = (then, (self._summed(question.order, futures), *rest))
+            futures = self._sent(then, [[second]] * self.parts)
+        answers: list[Answer] = self._gathered(futures, wanted)
+        return answers
 
     def _sent(self, order: str, batches: Sequence[Sequence[Order]]) -> list[Future]:
         sent: dict[int, Any] = {}
@@ -228,7 +268,7 @@ class Crew:
             orders,
             after,
             *(self._delivered(each, sent) for each in beside),
-            key=f"tensorfill-{order}-{self.run}-{next(self._questions)}-{part}",
+            key=f"tensorfill-{order}-{self.run}-{next(self._keys)}-{part}",
             workers=[self.places[part]],
             allow_other_workers=False,
             pure=False,
@@ -250,32 +290,36 @@ class Crew:
         return futures[0]
 
     def _added(self, order: str, one: Future, other: Future) -> Future:
-        key = f"tensorfill-add-{order}-{self.run}-{next(self._questions)}"
+        key = f"tensorfill-add-{order}-{self.run}-{next(self._keys)}"
         return self.client.submit(added, one, other, key=key, pure=False)
 
-    def _gathered(self, futures: list[Future], wanted: Callable[[list[Future]], list[Future]] | None = None) -> Any:
+    def _gathered(self, futures: list[Future], wanted: Wanted | None = None) -> Any:
         """Wait for the answers of all parts, and return those that are wanted; raise `_Lost` if a worker is gone."""
         import distributed
 
-        last = futures
+        last = futures if wanted is None else wanted(futures)
         try:
-            self._wait(futures)
-            last = futures if wanted is None else wanted(futures)
-            self._wait(last)
+            self._wait([*futures, *last])
             return self.client.gather(last)
         except (distributed.KilledWorker, distributed.CancelledError) as error:
-            raise _Lost(self._lost() or list(range(self.parts))) from error
+            raise _Lost(self._lost()) from error
 
     def _wait(self, futures: list[Future]) -> None:
         import distributed
 
-        while futures:
+        idle = 0
+        while True:
             try:
                 distributed.wait(futures, timeout=CHECK_EVERY)
                 return
             except TimeoutError:
                 if lost := self._lost():
                     raise _Lost(lost) from None
+                idle = 0 if any(self.client.processing().values()) else idle + 1
+                if idle * CHECK_EVERY > PATIENCE:
+                    raise ConnectionError(
+                        "The Dask cluster has had nothing to do for a minute, but an answer is missing; start it anew."
+                    ) from None
 
     # What is lost
 
@@ -293,65 +337,70 @@ class Crew:
             part,
             make,
             *given,
-            key=f"tensorfill-part-{self.run}-{next(self._questions)}-{part}",
+            key=f"tensorfill-part-{self.run}-{next(self._keys)}-{part}",
             workers=[self.places[part]],
             allow_other_workers=False,
             pure=False,
         )
 
-    def _made_again(self, part: int) -> Future:
-        """Make a part on another worker, as it was, and return the answer to the last question to it."""
-        if self.folder is None:
+    def _recover(self, parts: Sequence[int]) -> None:
+        """Make parts on other workers, and let all parts do again what they did since the last snapshot."""
+        if self.folder is None or self._snapshot is None:
             raise ConnectionError(
-                f"The Dask worker of part {part} is gone, and there is no folder that all workers see; give checkpoint, "
-                "a path on a shared disk, so that the work of a lost worker can be done again."
+                "A Dask worker is gone, and there is no folder that all workers see; give checkpoint, a path on a "
+                "shared disk, so that the work of a lost worker can be done again."
             )
-        self.places[part] = self._another_place()
         self.recoveries += 1
-        before: list[Order] = [] if self._snapshot is None else [("recall_all", (self.folder, self._snapshot))]
-        return self._submitted(
-            "again", part, [*self._setup[part], *before, *self._log[part]], {}, after=self._made(part)
-        )
+        recall: Order = ("recall_all", (self.folder, self._snapshot))
+        try:
+            for part in parts:
+                self.places[part] = self._another_place()
+            again = [
+                self._submitted("again", part, [*self._setup[part], recall], {}, after=self._made(part))
+                if part in parts
+                else self._submitted("again", part, [recall], {})
+                for part in range(self.parts)
+            ]
+            self._gathered(again)
+            for question in self._asked:
+                self._put(question)
+        except _Lost as lost:
+            # Those that were made just now may be incomplete, so they are made again too.
+            self._recover(sorted({*parts, *lost.parts}))
 
     def _another_place(self) -> str:
-        """Return the worker with the fewest parts."""
-        ends = time.monotonic() + PATIENCE
-        while not (alive := list(self.client.ncores())):
-            if time.monotonic() > ends:
-                raise ConnectionError("All Dask workers are gone; start some, and the same call again.")
-            time.sleep(CHECK_EVERY)
-        return min(alive, key=self.places.count)
+        """Return a worker that has no part; after a while, the one with the fewest parts."""
+        began = time.monotonic()
+        while True:
+            alive = list(self.client.ncores())
+            waited = time.monotonic() - began
+            if alive and (waited > RESTART or any(place not in self.places for place in alive)):
+                place: str = min(alive, key=self.places.count)
+                return place
+            if waited > PATIENCE:
+                raise ConnectionError("All Dask workers are gone; start some, and then the same call again.")
+            time.sleep(min(CHECK_EVERY, 0.2))
 
     def _is_time_for_a_snapshot(self) -> bool:
-        many = max(map(len, self._log)) > MOST_ORDERS or self._logged_bytes > MOST_BYTES
+        many = len(self._asked) > MOST_QUESTIONS or self._asked_bytes > MOST_BYTES
         return many and self._standing == 0 and self.folder is not None
 
     def _take_snapshot(self) -> None:
-        """Let every part write its arrays, and forget the orders that made them."""
-        if self.folder is None:
-            self._empty_log()
-            return
-        name, before = f"{self.run}-{next(self._questions)}", self._snapshot
-        batches = self._batches("keep_all", [(self.folder, name)] * self.parts)
-        for part, batch in enumerate(batches):
-            # A worker that is lost while it writes does everything again that led here.
-            self._log[part] += batch
-        futures = self._sent("keep_all", batches)
-        while True:
-            try:
-                self._gathered(futures)
-                break
-            except _Lost as lost:
-                for part in lost.parts:
-                    futures[part] = self._made_again(part)
-        self._snapshot = name
-        self._empty_log()
-        if before is not None:
-            self.later("drop_kept", self.folder, before)
-
-    def _empty_log(self) -> None:
-        self._log = [[] for _ in self.places]
-        self._logged_bytes = 0
+        """Let every part write its arrays, and forget the questions that made them."""
+        if self.folder is not None:
+            name, before = f"{self.run}-{next(self._keys)}", self._snapshot
+            keep = Question("keep_all", [[("keep_all", (self.folder, name))]] * self.parts)
+            while True:
+                try:
+                    self._put(keep)
+                    break
+                except _Lost as lost:
+                    self._recover(lost.parts)
+            self._snapshot = name
+            if before is not None:
+                self.later("drop_kept", self.folder, before)
+        self._asked.clear()
+        self._asked_bytes = 0
 
 
 class _Lost(Exception):

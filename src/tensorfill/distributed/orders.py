@@ -53,18 +53,23 @@ def carried_out(run: str, number: int, batch: Sequence[Order], after: object, *b
     return Answer(value, time.perf_counter() - began)
 
 
-def removed(run: str) -> None:
-    """Remove the parts of a run from the worker where this runs."""
-    here = _parts_here()
+def removed(run: str, dask_worker: Any) -> None:
+    """Remove the parts of a run from a worker."""
+    here = _parts_on(dask_worker)
     for key in [key for key in here if key[0] == run]:
         del here[key]
 
 
 def _parts_here() -> dict[tuple[str, int], Part]:
-    """Return the parts on this worker, which stay there from one task to the next."""
+    """Return the parts on the worker where this runs."""
     from distributed import get_worker
 
-    found: dict[tuple[str, int], Part] = vars(get_worker()).setdefault("tensorfill_parts", {})
+    return _parts_on(get_worker())
+
+
+def _parts_on(worker: Any) -> dict[tuple[str, int], Part]:
+    """Return the parts on a worker, which stay there from one task to the next."""
+    found: dict[tuple[str, int], Part] = vars(worker).setdefault("tensorfill_parts", {})
     return found
 
 

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -145,10 +146,18 @@ class Part:
         """Make the sum of two arrays of rows."""
         self._rows[name] = self._rows[first] + self._rows[second]
 
-    def overlap(self, first: int, second: int) -> Floats:
-        """Return the small product of two arrays of rows; the sum over all parts is the whole product."""
-        product: Floats = self._rows[first].T @ self._rows[second]
-        return product
+    def overlaps(self, pairs: Sequence[tuple[int, int, bool]]) -> tuple[Floats, ...]:
+        """Return the small products of arrays of rows; the sum over all parts is the whole product.
+
+        Where every part has all rows, which the third of each says, the first part has the whole product.
+        """
+
+        def product(first: int, second: int, everywhere: bool) -> Floats:
+            own = slice(0 if everywhere and self.number else None)
+            small: Floats = self._rows[first][own].T @ self._rows[second][own]
+            return small
+
+        return tuple(product(*pair) for pair in pairs)
 
     def forget(self, names: Sequence[int]) -> None:
         """Drop the arrays of these names."""
@@ -157,15 +166,20 @@ class Part:
             self._seen.pop(name, None)
             self._standing.pop(name, None)
 
+    def names(self) -> list[int]:
+        """Return the names of all arrays."""
+        return sorted([*self._rows, *self._seen, *self._standing])
+
     def keep_all(self, folder: str, snapshot: str) -> None:
         """Write all arrays to a folder that another worker can read."""
-        arrays = {f"rows {name}": array for name, array in self._rows.items()}
+        arrays: dict[str, Any] = {f"rows {name}": array for name, array in self._rows.items()}
         arrays |= {f"seen {name}": array for name, array in self._seen.items()}
         with _kept(folder, snapshot, self.number).open("wb") as stream:
             np.savez(stream, **arrays)
 
     def recall_all(self, folder: str, snapshot: str) -> None:
-        """Read all arrays that the part wrote before its worker was lost."""
+        """Have the arrays that were written, and no others."""
+        self.forget(self.names())
         with np.load(_kept(folder, snapshot, self.number), allow_pickle=False) as arrays:
             for name in arrays.files:
                 kind, _, number = name.partition(" ")
@@ -208,7 +222,7 @@ class Part:
         """Return M^T `a` for the rows of the part; the sum over all parts is B."""
         return self._unfolding(name, mode).left(a).copy()
 
-    def back(self, name: int, mode: int, b: Floats, block: int) -> tuple[Floats, Floats]:
+    def back(self, b: Floats, name: int, mode: int, block: int) -> tuple[Floats, Floats]:
         """Return B^T B and the rows of M B of the part, and keep B."""
         self._rows[block] = b
         return b.T @ b, self._unfolding(name, mode).right(b)

@@ -1,4 +1,4 @@
-"""The problem and the held-out entries, on the workers; NORT and its search see them as they see those of one machine."""
+"""The problem and the held-out entries on the workers, as NORT and its search see them."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class SpreadProblem(Problem):
         return cls(observations, loss, crew=crew, cut=cut, which=which)
 
     @cached_property
-    def norm(self) -> float:  # type: ignore[override]
+    def norm(self) -> float:
         """The norm of the observed values."""
         return math.sqrt(self.crew.total("squared_norm", self.which))
 
     @cached_property
-    def slope_at_zero(self) -> float:  # type: ignore[override]
+    def slope_at_zero(self) -> float:
         """The norm of the gradient at zero."""
         return math.sqrt(self.crew.total("squared_slope", self.which))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Rows:
         return self.size * self.dtype.itemsize
 
     @property
-    def T(self) -> Transposed:  # noqa: N802  as arrays call it
+    def T(self) -> Transposed:
         """The transposed matrix."""
         return Transposed(self)
 
@@ -86,10 +86,13 @@ class Transposed:
         self._rows = rows
 
     def __matmul__(self, other: Rows) -> Floats:
-        crew, given = self._rows.crew, (self._rows.name, other.name)
-        product: Any = crew.ask_one("overlap", *given) if self._rows.replicated else crew.total("overlap", *given)
-        found: Floats = product
-        return found
+        return overlaps([(self._rows, other)])[0]
+
+
+def overlaps(pairs: Sequence[tuple[Rows, Rows]]) -> list[Floats]:
+    """Return the small product ``first.T @ second`` of each pair, by one question to the workers."""
+    crew = pairs[0][0].crew
+    return list(crew.total("overlaps", [(first.name, second.name, first.replicated) for first, second in pairs]))
 
 
 class Seen:

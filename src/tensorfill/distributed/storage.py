@@ -18,7 +18,7 @@ from ..algebra.unfolding import columns
 from .crew import Crew
 from .cutting import Cut
 from .part import Inner, Term
-from .rows import Rows, Seen, Slope, spread
+from .rows import Rows, Seen, Slope, overlaps, spread
 
 T = TypeVar("T")
 
@@ -73,8 +73,11 @@ class SpreadStorage:
 
     def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
         """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t."""
-        pairs = zip(now.components, before.components, strict=True)
-        components = tuple(extrapolated(one, other, gamma) for one, other in pairs)
+        pairs = list(zip(now.components, before.components, strict=True))
+        products = overlaps([(cast(Rows, other.v), cast(Rows, one.v)) for one, other in pairs])
+        components = tuple(
+            extrapolated(*pair, gamma, overlap=overlap) for pair, overlap in zip(pairs, products, strict=True)
+        )
         seen = Seen(self.crew, now.seen.dtype)
         self.crew.later("extrapolate", seen.name, _seen(now).name, _seen(before).name, gamma)
         return Point(components, now.weights, cast(Any, seen))
@@ -161,8 +164,8 @@ class SpreadUnfolding:
             gram, product = crew.total("round_trip", name, self.mode, a, block.name)
         else:
             rows = [(name, self.mode, a[each]) for each in cut.ranges]
-            whole = crew.total_there("there", rows, block.nbytes)
-            grams, products = zip(*crew.ask("back", name, self.mode, whole, block.name), strict=True)
+            answers = crew.through_sum("there", rows, block.nbytes, "back", name, self.mode, block.name)
+            grams, products = zip(*answers, strict=True)
             gram, product = grams[0], np.concatenate(products)
         return RoundTrip(cast(Any, block), gram, product)
 

@@ -1,0 +1,212 @@
+"""Completes a table that is spread over the workers of a Dask cluster, with NORT and its search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .._support.checks import generator, real_number, whole_number
+from .._support.clock import Clock, TimeUp
+from .._support.interrupts import Interrupts
+from .._support.progress import Display
+from ..choosing.task import Run
+from ..choosing.trials import Trials, fitted
+from ..choosing.walk import search_for
+from ..labels import Labels
+from ..losses import Loss, make_loss
+from ..methods.base import Callback, History, Result, Status, Stopped
+from ..methods.nort import Nort
+from ..methods.search import Path, PathPoint, Trial
+from ..models import FoldedLowRank
+from .answer import SpreadFit
+from .cluster import Connection
+from .session import USUAL_RANK, Session
+from .table import SpreadTable
+
+STOPS = (Stopped, TimeUp, KeyboardInterrupt)
+"""What ends a run before its time."""
+
+
+def complete(
+    data: Any,
+    *,
+    client: Any = None,
+    n_workers: int | None = None,
+    memory_limit: str | int | None = None,
+    value: str | None = None,
+    missing: str | None = None,
+    loss: str | Loss = "square",
+    validation: float = 0.1,
+    dtype: DTypeLike = np.float64,
+    time_limit: float | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool = False,
+    callback: Callback | None = None,
+    checkpoint: str | None = None,
+    **settings: Any,
+) -> SpreadFit:
+    """Fill in the missing entries of a table that is too large for one machine.
+
+    Parameters
+    ----------
+    data
+        A `dask.dataframe.DataFrame`, a long table with a row for each entry, or what `tensorfill.io.open` returns for
+        Parquet files.
+    client
+        A `distributed.Client`; by default the current one. If there is none, a cluster of processes is started on this
+        machine, with a `LocalClusterWarning`.
+    n_workers, memory_limit
+        The number of processes of such a cluster, and the memory of each, such as ``"1GiB"``.
+    value
+        The column that has the values; by default the last.
+    missing
+        ``"zero"`` if zeros are missing too.
+    loss
+        ``"square"``, ``"huber"``, or an object with `value`, `derivative` and `curvature`.
+    validation
+        The share of the entries that is held out to choose settings, at most a million of them. They are drawn on the
+        workers.
+    dtype
+        ``float64``, or ``float32`` at half the memory.
+    time_limit, rng, progress, callback
+        As in `tensorfill.complete`.
+    checkpoint
+        A folder that all workers see. If a worker is lost, its work goes on from there. By default it is a temporary
+        folder if all workers are on this machine.
+    **settings
+        The settings of `tensorfill.Nort`, such as ``lam``, ``penalty``, ``modes`` and ``max_rank``. What is left open
+        is chosen on held-out entries.
+
+    Returns
+    -------
+    SpreadFit
+        The completed tensor, on the workers.
+    """
+    clock = Clock(time_limit)
+    share = real_number(validation, "validation", above=0, below=1)
+    chosen = _checked_loss(loss)
+    random = generator(rng)
+    connection = Connection(client, n_workers, memory_limit)
+    try:
+        with Interrupts(clock) as interrupts, Display(progress, clock) as display:
+            run = Run(random, clock, display, callback, interrupts)
+            display.begin("reading labels", None)
+            table = SpreadTable.of(data, connection.client, value=value, dtype=dtype, missing=missing)
+            method = _method(settings, table.labels)
+            display.begin("dividing entries among workers", None)
+            session = Session(connection, table, chosen, _rank(method), method.modes, checkpoint)
+            method, result, points = Completion(session, method, run).answer(share)
+    except BaseException:
+        connection.close()
+        raise
+    return SpreadFit(
+        session=session,
+        model=result.model,
+        method=method,
+        status=Status.INTERRUPTED if interrupts.noted else result.status,
+        history=result.history,
+        path=Path(points) if points else None,
+    )
+
+
+class Completion:
+    """Chooses what is left open, and fits all entries.
+
+    Parameters
+    ----------
+    session
+        The table on the workers.
+    method
+        NORT, with its settings.
+    run
+        The clock, the display and the rest that accompanies a run.
+    """
+
+    def __init__(self, session: Session, method: Nort, run: Run) -> None:
+        self._session, self._method, self._run = session, method, run
+        self._trials: Trials | None = None
+
+    def answer(self, share: float) -> tuple[Nort, Result, list[PathPoint]]:
+        """Return the method with its settings, the result, and every trial."""
+        method, start = self._method, None
+        if method.open_settings:
+            try:
+                with self._run.interrupts.welcome():
+                    method, start = self._searched(share)
+            except STOPS as stop:
+                return self._best_so_far(stop)
+        self._run.display.begin("fitting", method.max_iter, method.tol)
+        problem = self._session.whole()
+        with self._run.interrupts.welcome():
+            result = fitted(
+                method,
+                problem,
+                start,
+                rng=self._run.rng,
+                callback=self._run.watch(),
+                clock=self._run.clock,
+                at_least=0 if start is None else method.steps_to_gather,
+            )
+        return method.resolved(problem), result, self._points
+
+    def _searched(self, share: float) -> tuple[Nort, FoldedLowRank]:
+        """Choose settings on held-out entries, and return them with the answer to start from."""
+        run = self._run
+        run.display.begin("choosing settings of nort", None)
+        split = self._session.split(share, int(run.rng.integers(2**31)))
+
+        def tried(trial: Trial) -> None:
+            run.display.tried(len(self._points), trial.point.held_out)
+
+        self._trials = Trials([split], run.rng, run.clock, run.watch(counting=False), tried)
+        search = search_for(self._method)
+        search.run(self._trials)
+        method: Any = search.final(self._trials, self._session.table.count)
+        start: Any = self._trials.leader.models[0]
+        return method, start
+
+    @property
+    def _points(self) -> list[PathPoint]:
+        return [] if self._trials is None else self._trials.points
+
+    def _best_so_far(self, stop: BaseException) -> tuple[Nort, Result, list[PathPoint]]:
+        """Return the best trial, if there is one."""
+        if self._trials is None or self._trials.best is None:
+            raise stop
+        best: Any = self._trials.best
+        status = Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED
+        if isinstance(stop, Stopped):
+            status = stop.status
+        return best.method, Result(best.models[0], status, History(best.results[0].history)), self._points
+
+
+def _method(settings: Mapping[str, Any], labels: Labels) -> Nort:
+    """Return NORT with settings that the workers can follow."""
+    refused = {"storage": "sparse", "svd": "subspace", "polish": False}
+    for name in refused:
+        if name in settings:
+            raise ValueError(f"{name} is decided by the workers of a Dask cluster; leave it out.")
+    made = Nort(**settings, **refused)  # type: ignore[arg-type]
+    if made.modes is None:
+        return made
+    numbers: Any = labels.numbers(made.modes)
+    return Nort(**{**settings, "modes": numbers}, **refused)  # type: ignore[arg-type]
+
+
+def _rank(method: Nort) -> int:
+    """Return the largest rank that a component may have, or a usual one."""
+    if method.max_rank is None:
+        return USUAL_RANK
+    return max(whole_number(each, "max_rank", at_least=1) for each in np.atleast_1d(method.max_rank))
+
+
+def _checked_loss(loss: str | Loss) -> Loss:
+    made = make_loss(loss)
+    if hasattr(made, "prepared"):
+        raise ValueError(
+            f"loss {loss!r} takes constants from all values, which are on several machines; give 'square' or 'huber'."
+        )
+    return made
