@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,9 +43,26 @@ class SpreadFit(Fit):
     """A completed tensor whose model is in parts on the workers of a cluster.
 
     It has everything that a `Fit` has, as far as that needs no more than some entries or slices on this machine.
+
+    Parameters
+    ----------
+    model
+        The tensor, in parts on the workers.
+    entries
+        The number of observed entries; 0 for a fit that was loaded.
+    ended
+        What `close` calls, to end a cluster that was started for this fit.
     """
 
     model: SpreadModel
+    entries: int = 0
+    ended: Callable[[], None] | None = field(default=None, repr=False)
+
+    def close(self) -> None:
+        """Let the workers forget the model; a cluster that was started for it ends."""
+        self.model.parts.clear()
+        if self.ended is not None:
+            self.ended()
 
     def predict(self, coords: Any, *, interval: float | None = None) -> Any:
         """Return the expected value of entries, on the scale of the data.
