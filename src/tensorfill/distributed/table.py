@@ -135,7 +135,7 @@ class SpreadTable:
             coordinates in the numbering of the whole tensor, as int64, and the (n,) values. There may be none, n = 0.
         """
         split, edges, wanted = mode_number(mode, "mode", len(self.shape)), np.asarray(bounds), tuple(map(int, parts))
-        labels, many = self._labels_on_workers(), len(self._chunks.origins)
+        labels, many = self.labels_on_workers(), len(self._chunks.origins)
         run = uuid4().hex
         divided = self._client.map(
             _divided, self._chunks.contents(self._client), self._chunks.origins, [labels] * many,
@@ -154,7 +154,7 @@ class SpreadTable:
         """Refuse coordinates of which some are the same, and name the first of them; see `check_duplicates`."""
         check_duplicates(coords, self.labels)
 
-    def _labels_on_workers(self) -> Future[Any]:
+    def labels_on_workers(self) -> Future[Any]:
         """Return the labels as a future that all workers have; they may have lost it with the last worker that did."""
         if self._broadcast is None or self._broadcast.status != "finished":
             [self._broadcast] = self._client.scatter([self.labels], broadcast=True)
