@@ -456,7 +456,7 @@ class Fit(Summary):
     def __repr__(self) -> str:
         lam = f"lam=({', '.join(f'{value:.3g}' for value in self.lam)}), " if self.lam else ""
         return (
-            f"Fit(shape={self.shape}, method={self.method.name!r}, ranks={self.ranks}, {lam}"
+            f"{type(self).__name__}(shape={self.shape}, method={self.method.name!r}, ranks={self.ranks}, {lam}"
             f"{self.history[-1].iteration} iterations: {self.status})"
         )
 

@@ -74,7 +74,8 @@ def test_it_says_what_the_fit_in_memory_says(pair):
     for name in ("ranks", "lam", "status", "method", "shape", "labels", "path"):
         assert getattr(spread, name) == getattr(fit, name)
     assert list(spread.history) == list(fit.history)
-    assert str(fit.ranks[0]) in str(spread)
+    assert str(spread) == str(fit)
+    assert repr(spread) == f"Spread{fit!r}"
 
 
 def test_together(pair):

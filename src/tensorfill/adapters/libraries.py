@@ -24,4 +24,8 @@ def unread_table(data: Any) -> str | None:
     """Return the code that converts a table of a kind that is not supported, or None for anything else."""
     if is_a(data, "polars", "LazyFrame"):
         return "data.collect()"
+    if is_a(data, "dask", "DataFrame", "Series"):
+        return "data.compute(), or give it to tensorfill.distributed.complete, which does not bring it together"
+    if is_a(data, "tensorfill", "ParquetFiles"):
+        return "it to tensorfill.distributed.complete, or read each file with tensorfill.io.read"
     return "data.to_pandas()" if is_a(data, "pyarrow", "Table", "RecordBatch") else None

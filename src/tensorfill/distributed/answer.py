@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SpreadFit(Fit):
     """A completed tensor whose model is in parts on the workers of a cluster.
 
