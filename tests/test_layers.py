@@ -20,8 +20,9 @@ LAYERS = [
     {"knowledge", "plots", "results"},
     {"report", "sampling", "updating"},
     {"fit"},
+    {"distributed"},
     {"completion"},
-    {"comparison", "distributed", "selection", "sklearn", "xarray"},
+    {"comparison", "selection", "sklearn", "xarray"},
     {"cli"},
 ]
 """From the ground up: a folder or module imports its own layer only within itself, and otherwise layers below."""

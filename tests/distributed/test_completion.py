@@ -32,14 +32,14 @@ def table_of(observations, partitions=4):
 
 
 def test_given_settings_give_the_answer_of_one_machine(client, data):
-    fit = complete(table_of(data.observations), client=client, rng=0, **GIVEN)
+    fit = tensorfill.complete(table_of(data.observations), client=client, rng=0, **GIVEN)
     one = tensorfill.complete(
         data.observations, method="nort", rng=0, storage="sparse", svd="subspace", polish=False, **GIVEN
     )
     coords = data.test.coords
     np.testing.assert_allclose(fit.predict(coords), one.predict(coords), atol=1e-3)
     assert fit.ranks == one.ranks
-    np.testing.assert_allclose(fit.folded().predict(coords), fit.predict(coords), atol=1e-12)
+    np.testing.assert_allclose(fit.together().predict(coords), fit.predict(coords), atol=1e-12)
     fit.close()
 
 
@@ -91,13 +91,14 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far(client, data):
     [
         ({"loss": "logistic"}, "constants from all values"),
         ({"storage": "dense"}, "decided by the workers"),
-        ({"validation": 1.5}, "validation"),
         ({"client": "nowhere"}, r"distributed\.Client"),
+        ({"smooth": [0]}, "'smooth' cannot be had"),
+        ({"method": "cp"}, "'method' cannot be had"),
     ],
 )
 def test_what_workers_cannot_do_is_refused_in_words(client, data, given, words):
     with pytest.raises((ValueError, TypeError), match=words):
-        complete(table_of(data.observations), **{"client": client, **given})
+        tensorfill.complete(table_of(data.observations), **{"client": client, **given})
 
 
 def test_a_table_without_room_is_refused_before_it_is_sent(client, data, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tensorfill
 from tensorfill.adapters.registry import take_in
 from tensorfill.distributed.table import SpreadTable, check_duplicates
 from tensorfill.io import open as open_files
@@ -239,3 +240,11 @@ def test_repeated_entries_are_named():
     check_duplicates(np.zeros((0, 2), dtype=np.int64), labels)
     with pytest.raises(ValueError, match="2 rows have user='bob', item=9, and 1 of 3 rows are repeats"):
         check_duplicates(np.array([[1, 2], [0, 1], [1, 2]]), labels)
+
+
+def test_the_call_for_one_machine_names_the_call_for_many(tmp_path):
+    table = long_table()
+    table.to_parquet(tmp_path / "0.parquet")
+    for data in (dd.from_pandas(table, npartitions=2), open_files(tmp_path)):
+        with pytest.raises(TypeError, match=r"give .* tensorfill\.distributed\.complete"):
+            tensorfill.complete(data)

@@ -122,15 +122,8 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
     answer
         Returns the predictions at coordinates.
     """
-    opened, _ = library.opened(table)
-    columns = {str(column): column for column in library.columns(opened)}
-    for name in labels.names:
-        if name not in columns:
-            raise ValueError(
-                f"the table must have a column for each mode, {', '.join(map(repr, labels.names))}, but it has no "
-                f"{name!r}; rename its columns, or give coordinates as an array of whole numbers."
-            )
-    found = answer(_coords(library, opened, [columns[name] for name in labels.names], labels))
+    columns = set(map(str, library.columns(library.opened(table)[0])))
+    found = answer(coords_of_keys(table, library, labels))
     parts = found if isinstance(found, tuple) else (found,)
     names = [labels.value, f"{labels.value}_low", f"{labels.value}_high"][: len(parts)]
     for name in names:
@@ -140,6 +133,19 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
                 "drop or rename it."
             )
     return library.extended(table, dict(zip(names, parts, strict=True)))
+
+
+def coords_of_keys(table: Any, library: TableLibrary, labels: Labels) -> Integers:
+    """Return the coordinates of the entries whose labels a table has in a column for each mode, in any order."""
+    opened, _ = library.opened(table)
+    columns = {str(column): column for column in library.columns(opened)}
+    for name in labels.names:
+        if name not in columns:
+            raise ValueError(
+                f"the table must have a column for each mode, {', '.join(map(repr, labels.names))}, but it has no "
+                f"{name!r}; rename its columns, or give coordinates as an array of whole numbers."
+            )
+    return _coords(library, opened, [columns[name] for name in labels.names], labels)
 
 
 def roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable], Hashable]:

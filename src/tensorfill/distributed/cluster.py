@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+HERE = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
+"""How the address of a worker on this machine begins."""
+
+
 class LocalClusterWarning(UserWarning):
     """There was no Dask client, so a cluster was started on this machine."""
 
@@ -37,8 +41,8 @@ class Connection:
 
     @property
     def is_local(self) -> bool:
-        """Whether all workers are on this machine, because this started them."""
-        return self._cluster is not None
+        """Whether all workers are on this machine, and so have its folders."""
+        return all(place.startswith(HERE) for place in self.client.ncores())
 
     def close(self) -> None:
         """End the cluster, if this started it."""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._support.checks import generator, real_number, whole_number
+from .._support.checks import checked_bounds, real_number, seeded, whole_number
 from .._support.clock import Clock, TimeUp
 from .._support.interrupts import Interrupts
 from .._support.progress import Display
+from ..choosing.recipe import Recipe
 from ..choosing.task import Run
 from ..choosing.trials import Trials, fitted
 from ..choosing.walk import search_for
@@ -26,6 +27,11 @@ from .cluster import Connection
 from .session import USUAL_RANK, Session
 from .table import SpreadTable
 
+TAKEN = frozenset(
+    ("missing", "value", "loss", "bounds", "dtype", "time_limit", "rng", "progress", "callback", "checkpoint", "client")
+)
+"""The arguments of `tensorfill.complete` that a table on several machines takes; the settings of NORT come beside."""
+
 STOPS = (Stopped, TimeUp, KeyboardInterrupt)
 """What ends a run before its time."""
 
@@ -39,6 +45,7 @@ def complete(
     value: str | None = None,
     missing: str | None = None,
     loss: str | Loss = "square",
+    bounds: tuple[float | None, float | None] | None = None,
     validation: float = 0.1,
     dtype: DTypeLike = np.float64,
     time_limit: float | None = None,
@@ -66,6 +73,8 @@ def complete(
         ``"zero"`` if zeros are missing too.
     loss
         ``"square"``, ``"huber"``, or an object with `value`, `derivative` and `curvature`.
+    bounds
+        Predictions are clipped to (low, high); None is no limit.
     validation
         The share of the entries that is held out to choose settings, at most a million of them. They are drawn on the
         workers.
@@ -87,28 +96,36 @@ def complete(
     """
     clock = Clock(time_limit)
     share = real_number(validation, "validation", above=0, below=1)
-    chosen = _checked_loss(loss)
-    random = generator(rng)
+    limits, chosen = checked_bounds(bounds), _checked_loss(loss)
+    asked = {"validation": validation, "bounds": bounds, **settings}
+    seed, random = seeded(rng)
     connection = Connection(client, n_workers, memory_limit)
     try:
         with Interrupts(clock) as interrupts, Display(progress, clock) as display:
-            run = Run(random, clock, display, callback, interrupts)
             display.begin("reading labels", None)
             table = SpreadTable.of(data, connection.client, value=value, dtype=dtype, missing=missing)
             method = _method(settings, table.labels)
             display.begin("dividing entries among workers", None)
             session = Session(connection, table, chosen, _rank(method), method.modes, checkpoint)
+            run = Run(random, clock, display, callback, interrupts)
             method, result, points = Completion(session, method, run).answer(share)
+            model = session.left_there(result.model)
+            session.close()
     except BaseException:
         connection.close()
         raise
     return SpreadFit(
-        session=session,
-        model=result.model,
-        method=method,
+        model=model,
         status=Status.INTERRUPTED if interrupts.noted else result.status,
         history=result.history,
+        recipe=Recipe(method=method, loss=chosen, seed=seed, asked=asked),
         path=Path(points) if points else None,
+        timing=display.timing(),
+        bounds=limits,
+        labels=table.labels,
+        restore=table.restore,
+        entries=table.count,
+        ended=connection.close,
     )
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .orders import Answer, Order, added, carried_out, made, nbytes_of, packed, removed
+from .orders import Answer, Order, added, carried_out, made, nbytes_of, packed, removed, value_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -200,6 +200,17 @@ class Crew:
         # Each answer travels once to be added, and the sum to every other worker.
         self.traffic.moved += 2 * (self.parts - 1) * nbytes
         return self._answers(Question(order, self._batches(order, given), (then, rest)))
+
+    def left_there(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[Future]:
+        """Return the answer of each part as a future that stays on its worker."""
+        futures = self._sent(order, self._batches(order, given))
+        key = f"tensorfill-keep-{order}-{self.run}"
+        left: list[Future] = [
+            self.client.submit(value_of, each, key=f"{key}-{part}", workers=[self.places[part]], pure=False)
+            for part, each in enumerate(futures)
+        ]
+        self._gathered(left, lambda futures: [])
+        return left
 
     def close(self) -> None:
         """Remove the parts from the workers."""

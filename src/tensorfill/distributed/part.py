@@ -237,21 +237,16 @@ class Part:
         """Return the loss of a model at each held-out entry of the part."""
         if self._held_out is None:
             return np.zeros(0, self._all.dtype)
-        return self._loss.value(self._model(terms).predict(self._held_out.coords), self._held_out.values)
+        return self._loss.value(self.model(terms).predict(self._held_out.coords), self._held_out.values)
 
     def some_losses(self, which: str, terms: Sequence[Term], every: int) -> Floats:
         """Return the loss of a model at some of the fitted entries."""
         problem = self._problems[which]
         some = slice(None, None, every)
-        return problem.losses(self._model(terms).predict(problem.observations.coords[some]), some)
+        return problem.losses(self.model(terms).predict(problem.observations.coords[some]), some)
 
-    def predict(self, terms: Sequence[Term], coords: Integers) -> Floats:
-        """Return the values of a model at coordinates in the range of the part."""
-        shifted = coords.copy()
-        shifted[:, self._cut.mode] -= self._cut.bounds[self.number]
-        return self._model(terms).predict(shifted)
-
-    def _model(self, terms: Sequence[Term]) -> FoldedLowRank:
+    def model(self, terms: Sequence[Term]) -> FoldedLowRank:
+        """Return a model of the slices of the part."""
         components = self._components(terms)
         return FoldedLowRank(self._shape, [part for _, part in components], [weight for weight, _ in components])
 

@@ -13,11 +13,13 @@ from .._support.types import Floats, Integers
 from .._support.words import bytes_in_words
 from ..algebra.unfolding import columns
 from ..losses import Loss
+from ..models import Model
 from .cluster import Connection
 from .crew import Crew
 from .cutting import Cut, cut_evenly
+from .model import SpreadModel
 from .part import ALL, FITTED, Part
-from .problem import HeldOut, SpreadProblem, SpreadSplit
+from .problem import HeldOut, SpreadProblem, SpreadSplit, told
 from .table import SpreadTable, check_duplicates
 
 USUAL_RANK = 10
@@ -86,12 +88,17 @@ class Session:
         self.crew.settle("take_all", [()] * self.cut.parts)
         return self._problem(ALL, self.table.count)
 
+    def left_there(self, model: Model) -> SpreadModel:
+        """Return a model of the workers as one that stays on them when everything else is gone."""
+        cut, terms = self.cut, told(self._problem(ALL, self.table.count), model)
+        parts = self.crew.left_there("model", [(each,) for each in terms])
+        return SpreadModel(self.connection.client, cut.shape, cut.mode, cut.bounds, parts)
+
     def close(self) -> None:
-        """Remove everything from the workers, and end a cluster that was started for this."""
+        """Remove the entries from the workers, and all that was computed with them."""
         self.crew.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
-        self.connection.close()
 
     def _problem(self, which: str, count: int) -> SpreadProblem:
         return SpreadProblem.of(self.crew, self.cut, which, self.loss, count, self.table.dtype)

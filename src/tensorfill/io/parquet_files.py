@@ -85,7 +85,8 @@ class ParquetFiles:
         return sum(chunk.rows for chunk in self.chunks)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.paths)} files, {self.rows:,} rows, columns={self.columns})"
+        files = "1 file" if len(self.paths) == 1 else f"{len(self.paths):,} files"
+        return f"{type(self).__name__}({files}, {self.rows:,} rows, columns={self.columns})"
 
 
 def open_files(path: str | PathLike[str], *, max_bytes: float | None = None) -> ParquetFiles:
@@ -111,7 +112,7 @@ def open_files(path: str | PathLike[str], *, max_bytes: float | None = None) -> 
     >>> folder = Path(tempfile.mkdtemp())
     >>> pd.DataFrame({"user": [1, 2], "item": [1, 1], "stars": [4.0, 5.0]}).to_parquet(folder / "0.parquet")
     >>> open_files(folder)
-    ParquetFiles(1 files, 2 rows, columns=['user', 'item', 'stars'])
+    ParquetFiles(1 file, 2 rows, columns=['user', 'item', 'stars'])
     """
     paths = _found(Path(path))
     opened = [_described(Source(each, max_bytes)) for each in paths]
@@ -166,15 +167,15 @@ def _empty(schema: Any, path: Path) -> Any:
     """Return a table without rows; the levels of an index are its first columns, as in a table in memory."""
     if len(set(schema.names)) < len(schema.names):
         raise ValueError(f"the columns of {path} must have different names, but they are {schema.names}; rename some.")
-    # Columns that pandas named by numbers have texts for names in the file.
-    described = LIBRARIES["pandas"].opened(schema.empty_table().to_pandas())[0]
-    names = list(map(str, described.columns))
-    for name in names:
-        if name not in schema.names:
+    for level in (schema.pandas_metadata or {}).get("index_columns", []):
+        if isinstance(level, dict) and level.get("name") is not None:
             raise ValueError(
-                f"{path} has an index {name!r} that only counts the rows of a file, which cannot be a key; write it "
-                "with table.reset_index()."
+                f"{path} has an index {level['name']!r} that only counts the rows of the file, which cannot be a key; "
+                "write it with table.reset_index()."
             )
+    described = LIBRARIES["pandas"].opened(schema.empty_table().to_pandas())[0]
+    # Columns that pandas named by numbers have texts for names in the file.
+    names = list(map(str, described.columns))
     return need("pyarrow", "files").schema([schema.field(name) for name in names]).empty_table().to_pandas()
 
 
