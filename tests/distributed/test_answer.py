@@ -133,6 +133,14 @@ def test_saved_and_loaded_on_one_machine_and_on_workers(pair, client, tmp_path):
     assert np.array_equal(tensorfill.load(tmp_path / "fit").predict(coords), spread.predict(coords))
 
 
+def test_workers_do_not_trust_files(fit, client, tmp_path):
+    spread_fit(fit, client, *CUTS[0]).save(tmp_path / "fit")
+    [part] = (tmp_path / "fit").glob("part-00002-*.npz")
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    with pytest.raises(ValueError, match=r"part-00002-\w+.npz is not a file that Fit.save wrote, or it is damaged"):
+        load(tmp_path / "fit", client)
+
+
 def test_a_folder_that_is_too_large_for_this_machine(pair, tmp_path):
     pair[1].save(tmp_path / "fit")
     with pytest.raises(ValueError, match=r"fit holds at least .*, above max_bytes=1,000"):
@@ -165,6 +173,19 @@ def test_where_a_fit_cannot_be_saved(fit, client, tmp_path):
         spread.save(tmp_path / "entries" / "0.parquet")
     with pytest.raises(ValueError, match="data must be False"):
         spread.save(tmp_path / "fit", data=True)
+
+
+def test_a_part_that_is_lost_and_a_fit_that_is_closed(fit, client):
+    spread = spread_fit(fit, client, *CUTS[0])
+    client.cancel(spread.model.parts[1])
+    with pytest.raises(ConnectionError, match="a Dask worker is gone, and its part of the model with it; load the fit"):
+        spread.predict([[0, 0, 0]])
+    closed = []
+    spread = replace(spread_fit(fit, client, *CUTS[0]), ended=lambda: closed.append(True))
+    spread.close()
+    assert closed == [True]
+    with pytest.raises(ValueError, match="the fit was closed"):
+        spread.predict([[0, 0, 0]])
 
 
 def test_what_needs_all_factors_in_one_place_is_refused(fit, client):

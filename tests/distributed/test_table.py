@@ -45,7 +45,7 @@ def entries(table: SpreadTable, mode: int = 0, parts: int = 3) -> tuple[np.ndarr
     pieces = [future.result() for futures in found.values() for future in futures]
     for part, futures in found.items():
         for coords, _ in (future.result() for future in futures):
-            assert coords.dtype == np.int64
+            assert coords.dtype == np.int32
             assert np.all((bounds[part] <= coords[:, mode]) & (coords[:, mode] < bounds[part + 1]))
     coords, values = (np.concatenate(each) for each in zip(*pieces, strict=True))
     order = np.lexsort(coords.T[::-1])

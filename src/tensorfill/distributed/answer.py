@@ -169,7 +169,7 @@ def load(path: str | PathLike[str], client: Client) -> SpreadFit:
     shape, many, run = tuple(header.shape), len(folder.manifest.parts), uuid4().hex
     keys = [(f"tensorfill-load-{run}", number) for number in range(many)]
     parts = client.map(_read_part, [folder] * many, range(many), [shape] * many, key=keys)
-    model = SpreadModel(client, shape, folder.manifest.mode, folder.manifest.bounds, parts)
+    model = SpreadModel(client, shape, folder.manifest.mode, folder.manifest.bounds, parts, lasting=True)
     return SpreadFit(**folder.with_model(header, arrays, model))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.checks import real_number
+from .._support.optional import need
 from .._support.types import Floats, Integers, Matrix
 from .._support.words import bytes_in_words
 from ..models import FoldedLowRank
@@ -61,13 +62,23 @@ class SpreadModel(Model):
         Part k has the slices ``bounds[k]`` to ``bounds[k + 1] - 1`` along this mode.
     parts
         Futures of the parts, each a `FoldedLowRank` of its slices.
+    lasting
+        Whether parts are made again if a worker is lost, because they are in files.
     """
 
     def __init__(
-        self, client: Client, shape: Sequence[int], mode: int, bounds: Sequence[int], parts: Sequence[Future[Any]]
+        self,
+        client: Client,
+        shape: Sequence[int],
+        mode: int,
+        bounds: Sequence[int],
+        parts: Sequence[Future[Any]],
+        *,
+        lasting: bool = False,
     ) -> None:
         self.client, self.shape, self.mode, self.parts = client, tuple(shape), mode, list(parts)
-        self.bounds = tuple(int(bound) for bound in bounds)
+        self.bounds, self.lasting = tuple(int(bound) for bound in bounds), lasting
+        need("distributed", "dask").wait(self.parts)
         self._outlines: list[Outline] = self.ask(Outline.of, "outline")
 
     def __repr__(self) -> str:
@@ -105,10 +116,21 @@ class SpreadModel(Model):
         *given
             Further arguments, one for each part.
         """
+        self._check_parts()
         run = uuid4().hex
         keys = [(f"tensorfill-{name}-{run}", number) for number in range(len(self.parts))]
         answers: list[Any] = self.client.gather(self.client.map(function, self.parts, *given, key=keys))
         return answers
+
+    def _check_parts(self) -> None:
+        """Refuse to ask a model that is gone; Dask would wait for its worker."""
+        if not self.parts:
+            raise ValueError("the fit was closed, and its model is gone; load it, or complete the table again.")
+        if not self.lasting and any(part.status in ("pending", "cancelled", "lost") for part in self.parts):
+            raise ConnectionError(
+                "a Dask worker is gone, and its part of the model with it; load the fit from the folder that it was "
+                "saved to, or complete the table again."
+            )
 
     def _values_at(self, coords: Integers) -> Floats:
         rows, asked = zip(*routed(coords, self.mode, self.bounds), strict=True)
@@ -132,6 +154,7 @@ class SpreadModel(Model):
                 f"the model takes {bytes_in_words(self.nbytes)}, above max_bytes={max_bytes:,.0f}; raise max_bytes if "
                 "it fits in memory, or ask the model where it is."
             )
+        self._check_parts()
         return FoldedLowRank.joined((future.result() for future in self.parts), self.mode, self.shape)
 
     def restrict(self, indices: Sequence[Integers]) -> Any:
@@ -154,7 +177,7 @@ class SpreadModel(Model):
         run = uuid4().hex
         keys = [(f"tensorfill-scale-{run}", number) for number in range(len(self.parts))]
         scaled = self.client.map(FoldedLowRank.scaled, self.parts, [factor] * len(self.parts), key=keys)
-        return SpreadModel(self.client, self.shape, self.mode, self.bounds, scaled)
+        return SpreadModel(self.client, self.shape, self.mode, self.bounds, scaled, lasting=self.lasting)
 
     def _dense(self) -> Floats:
         return np.concatenate(self.ask(FoldedLowRank._dense, "dense"), axis=self.mode)

@@ -16,6 +16,7 @@ from .._support.ordering import take_rows
 from .._support.types import Floats, Integers
 from ..adapters.kinds import MISSING
 from ..adapters.tables import ToTable, labels_of_table, no_numbers, refuse_nothing_seen, refuse_repeats, roles
+from ..algebra.unfolding import smallest_index_type
 from ..labels import Labels
 from .chunks import PANDAS, Chunks, Origin, chunks_of, rows_of
 from .tally import Columns, Tally, seen_values, tallied, united
@@ -132,7 +133,8 @@ class SpreadTable:
         -------
         dict
             For each part the futures, in the order of the table. Each is of ``(coords, values)``: the (n, ndim)
-            coordinates in the numbering of the whole tensor, as int64, and the (n,) values. There may be none, n = 0.
+            coordinates in the numbering of the whole tensor, as int32 where that suffices, and the (n,) values. There
+            may be none, n = 0.
         """
         split, edges, wanted = mode_number(mode, "mode", len(self.shape)), np.asarray(bounds), tuple(map(int, parts))
         labels, many = self.labels_on_workers(), len(self._chunks.origins)
@@ -254,7 +256,8 @@ def _divided(
 def coded(table: Any, columns: Columns, labels: Labels, origin: Origin) -> tuple[Integers, Floats]:
     """Return the coordinates and values of the entries of a chunk."""
     seen, values = seen_values(table, columns, origin)
-    coords = np.empty((len(values), len(columns.keys)), dtype=np.int64, order="F")
+    shape = [len(keys) for keys in labels.keys if keys is not None]
+    coords = np.empty((len(values), len(shape)), dtype=smallest_index_type(max(shape)), order="F")
     for mode, column in enumerate(columns.keys):
         # Each label is looked up once.
         keys, places = PANDAS.numbered(table, column)
