@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,36 +36,28 @@ def log(tmp_path):
 def asked(monkeypatch, client):
     """Replace the cluster by that of the tests and the fit by one in memory; return what was asked for."""
     noted = {}
+    on_tests = client
 
-    def complete(files, client, **options):
+    def complete(files, client=None, **options):
+        noted.update(options, files=files)
         table = pd.concat([chunk.read(files.columns) for chunk in files.chunks])
         fit = tensorfill.complete(
             table, method="nort", lam=1.0, penalty="nuclear", smooth=None, centre=False, layout="long", rng=0
         )
-        noted.update(options, files=files, client=client)
-        spread = spread_fit(fit, client, 0, (0, 4, 9))
-        object.__setattr__(spread, "entries", len(table))
-        return spread
+        spread = spread_fit(fit, on_tests, 0, (0, 4, 9))
+        return replace(spread, entries=len(table), ended=lambda: noted.update(ended=True))
 
-    class Cluster:
-        def __init__(self, **how):
-            noted["cluster"] = how
+    class Client:
+        def __init__(self, address, **how):
+            noted["address"] = address
 
         def __enter__(self):
-            return self
+            return on_tests
 
         def __exit__(self, *error):
             pass
 
-    class Client(Cluster):
-        def __init__(self, cluster, **how):
-            noted["address"] = cluster
-
-        def __enter__(self):
-            return client
-
     monkeypatch.setitem(vars(tensorfill.distributed), "complete", complete)
-    monkeypatch.setattr(distributed, "LocalCluster", Cluster)
     monkeypatch.setattr(distributed, "Client", Client)
     return noted
 
@@ -75,7 +68,7 @@ def test_a_folder_becomes_a_folder(log, asked, tmp_path, capsys):
     assert shown["data"] == "9 x 8 x 10, 500 entries observed (69.4%)"
     assert (shown["method"], shown["parts"]) == ("nort", "on 2 workers")
     assert shown["written"].endswith("fit (model)")
-    assert asked["cluster"] | {"n_workers": 3, "memory_limit": 2**30} == asked["cluster"]
+    assert (asked["n_workers"], asked["memory_limit"], asked["ended"]) == (3, 2**30, True)
     fit = tensorfill.load(tmp_path / "fit")
     assert fit.labels.names == ("user", "item", "day")
     # The other commands take the folder for a model.
@@ -95,7 +88,7 @@ def test_what_is_asked_for(log, asked, tmp_path, capsys):
     wanted = {"lam": 2.0, "max_rank": 4, "tol": 1e-5, "loss": "huber", "validation": 0.2, "value": "stars"}
     wanted |= {"missing": "zero", "checkpoint": str(tmp_path / "run"), "rng": 7, "address": "tcp://there:8786"}
     assert {name: asked[name] for name in wanted} == wanted
-    assert "cluster" not in asked
+    assert "n_workers" not in asked
 
 
 @pytest.mark.parametrize(

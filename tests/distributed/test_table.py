@@ -234,6 +234,15 @@ def test_what_is_no_long_table_is_refused(client):
         SpreadTable.of(in_partitions(*ordered), client)
 
 
+def test_repeated_entries_of_a_tensor_with_more_places_than_int64_has():
+    labels = Labels(("a", "b", "c"), (None, None, None))
+    far = 2**31 - 2
+    coords = np.array([[0, 1, far], [far, 0, 1], [1, far, 0]])
+    check_duplicates(coords, labels)
+    with pytest.raises(ValueError, match="1 of 4 rows are repeats"):
+        check_duplicates(np.concatenate([coords, coords[1:2]]), labels)
+
+
 def test_repeated_entries_are_named():
     labels = Labels(("user", "item"), (np.array(["ann", "bob"]), np.array([7, 8, 9])), "stars")
     check_duplicates(np.array([[0, 1], [1, 1]]), labels)

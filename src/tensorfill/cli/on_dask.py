@@ -6,8 +6,9 @@ import argparse
 import glob
 import signal
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._support.checks import real_number, whole_number
@@ -87,13 +88,13 @@ def complete_on_dask(given: argparse.Namespace) -> int:
 
     files = open_files(given.input, max_bytes=given.max_bytes)
     began = time.monotonic()
-    with Interrupts(terminated=True) as interrupts, _cluster(given) as client:
+    with Interrupts(terminated=True) as interrupts, _cluster(given) as cluster:
         shown = not (given.quiet or given.json)
-        fit: SpreadFit = distributed.complete(files, client=client, progress=shown, **settings)
+        fit: SpreadFit = distributed.complete(files, progress=shown, **cluster, **settings)
         seconds = time.monotonic() - began
-        with rescuing(fit, "model"):
+        with closing(fit), rescuing(fit, "model"):
             fit.save(given.model)
-        _answer(given, fit, seconds)
+            _answer(given, fit, seconds)
     if fit.status is Status.INTERRUPTED:
         say("Interrupted; what was written is the best answer so far.")
         return BY_SIGNAL + (interrupts.number or signal.SIGINT)
@@ -122,27 +123,24 @@ def _settings(given: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _cluster(given: argparse.Namespace) -> Iterator[Any]:
-    """Connect to the cluster that was named, or start one of processes on this machine."""
+def _cluster(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Return which cluster `tensorfill.distributed.complete` is to use: the one that was named, or processes here."""
     dask = need("distributed", "dask")
-    if given.scheduler is not None:
-        for option in ("workers", "memory"):
-            if getattr(given, option) is not None:
-                raise ValueError(f"--{option} is for processes on this machine; leave it out with --scheduler.")
-        try:
-            client = dask.Client(given.scheduler, timeout=10)
-        except (OSError, ValueError) as error:
-            raise OSError(f"there is no Dask scheduler at {given.scheduler!r}; start one, or leave it out.") from error
-        with client as connected:
-            yield connected
+    if given.scheduler is None:
+        # That processes are started here is no surprise.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "There is no Dask client")
+            yield {"n_workers": _workers(given), "memory_limit": _memory(given)}
         return
-    how: dict[str, Any] = {"n_workers": _workers(given), "memory_limit": _memory(given)}
-    how = {name: value for name, value in how.items() if value is not None}
-    with (
-        dask.LocalCluster(threads_per_worker=1, dashboard_address=":0", **how) as cluster,
-        dask.Client(cluster) as client,
-    ):
-        yield client
+    for option in ("workers", "memory"):
+        if getattr(given, option) is not None:
+            raise ValueError(f"--{option} is for processes on this machine; leave it out with --scheduler.")
+    try:
+        client = dask.Client(given.scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise OSError(f"there is no Dask scheduler at {given.scheduler!r}; start one, or leave it out.") from error
+    with client as connected:
+        yield {"client": connected}
 
 
 def _workers(given: argparse.Namespace) -> int | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .._support.checks import choice, mode_number
-from .._support.ordering import take_rows
+from .._support.ordering import groups_of, sort_keys, take_rows
 from .._support.types import Floats, Integers
 from ..adapters.kinds import MISSING
 from ..adapters.tables import ToTable, labels_of_table, no_numbers, refuse_nothing_seen, refuse_repeats, roles
@@ -177,9 +177,18 @@ def check_duplicates(coords: Integers, labels: Labels) -> None:
         int(own.max(initial=0)) + 1 if keys is None else len(keys)
         for own, keys in zip(coords.T, labels.keys, strict=True)
     )
-    if len(coords):
+    if _has_repeats(coords, shape):
         merging = f"table.groupby({list(labels.names)})[{labels.value!r}].mean().reset_index()"
         refuse_repeats(coords, shape, labels, merging)
+
+
+def _has_repeats(coords: Integers, shape: tuple[int, ...]) -> bool:
+    """Return whether some coordinates are the same; for most tensors this takes one number for each entry."""
+    keys = sort_keys(coords, shape)
+    if len(keys) > 1:
+        return len(coords) > 0 and len(groups_of(coords, shape)[1]) < len(coords)
+    keys[0].sort()
+    return bool((keys[0][1:] == keys[0][:-1]).any())
 
 
 def _columns(
