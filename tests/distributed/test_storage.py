@@ -98,26 +98,28 @@ def settings(**changes):
     return Nort(**{**given, "storage": "sparse", "svd": "subspace", "polish": False, **changes})
 
 
-@pytest.mark.parametrize("momentum", [True, False])
-@pytest.mark.parametrize("loss", [Square(), Huber(0.5)], ids=["square", "huber"])
-def test_twenty_iterations_from_the_same_start_are_the_same(client, momentum, loss):
+@pytest.mark.parametrize(
+    ("loss", "momentum", "parts"), [(Square(), True, 1), (Square(), True, 3), (Huber(0.5), False, 2)]
+)
+def test_twenty_iterations_from_the_same_start_are_the_same(client, loss, momentum, parts):
     obs = observations(np.random.default_rng(5))
     method = settings(momentum=momentum)
     start = settings(max_iter=2).solve(Problem(obs, loss), rng=0).model
     expected = method.solve(Problem(obs, loss), start=start, rng=1)
-    for parts in (1, 2, 3):
-        problem = spread(client, obs, parts, 2, loss)
-        found = method.solve(problem, start=start, rng=1)
-        np.testing.assert_allclose(found.history["f_tau"], expected.history["f_tau"], rtol=1e-10)
-        for one, other in zip(expected.model.components, found.model.components, strict=True):
-            np.testing.assert_allclose(other.s, one.s, rtol=1e-8)
-        problem.crew.close()
+    problem = spread(client, obs, parts, 2, loss)
+    found = method.solve(problem, start=start, rng=1)
+    np.testing.assert_allclose(found.history["f_tau"], expected.history["f_tau"], rtol=1e-10)
+    for one, other in zip(expected.model.components, found.model.components, strict=True):
+        np.testing.assert_allclose(other.s, one.s, rtol=1e-8)
+    assert min(found.history["moved"][1:]) > 0
+    assert min(found.history["computing"][1:]) > 0
+    problem.crew.close()
 
 
 def test_names_that_nobody_refers_to_are_forgotten(client):
     obs = observations(np.random.default_rng(6))
     problem = spread(client, obs, 2, 0)
-    result = settings().solve(problem, rng=0)
+    result = settings(max_iter=3).solve(problem, rng=0)
     names = problem.crew.ask("names")
     assert names[0] == names[1]
     # The right factors of the answer are all that is left.

@@ -251,9 +251,9 @@ def test_repeated_entries_are_named():
         check_duplicates(np.array([[1, 2], [0, 1], [1, 2]]), labels)
 
 
-def test_the_call_for_one_machine_names_the_call_for_many(tmp_path):
+def test_a_comparison_needs_a_table_in_memory(tmp_path):
     table = long_table()
     table.to_parquet(tmp_path / "0.parquet")
     for data in (dd.from_pandas(table, npartitions=2), open_files(tmp_path)):
-        with pytest.raises(TypeError, match=r"give .* tensorfill\.distributed\.complete"):
-            tensorfill.complete(data)
+        with pytest.raises(TypeError, match=r"give .* tensorfill\.complete"):
+            tensorfill.compare(data)

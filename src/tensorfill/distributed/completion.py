@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,14 @@ from numpy.typing import DTypeLike
 
 from .._support.checks import checked_bounds, real_number, seeded, whole_number
 from .._support.clock import Clock, TimeUp
+from .._support.fingerprints import fingerprint
 from .._support.interrupts import Interrupts
 from .._support.progress import Display
 from ..choosing.recipe import Recipe
 from ..choosing.task import Run
 from ..choosing.trials import Trials, fitted
 from ..choosing.walk import search_for
+from ..io.checkpoints import kept_seed, opened
 from ..labels import Labels
 from ..losses import Loss, make_loss
 from ..methods.base import Callback, History, Result, Status, Stopped
@@ -24,11 +28,25 @@ from ..methods.search import Path, PathPoint, Trial
 from ..models import FoldedLowRank
 from .answer import SpreadFit
 from .cluster import Connection
+from .journal import SpreadJournal
 from .session import USUAL_RANK, Session
 from .table import SpreadTable
 
 TAKEN = frozenset(
-    ("missing", "value", "loss", "bounds", "dtype", "time_limit", "rng", "progress", "callback", "checkpoint", "client")
+    (
+        "missing",
+        "value",
+        "loss",
+        "bounds",
+        "dtype",
+        "time_limit",
+        "rng",
+        "progress",
+        "callback",
+        "checkpoint",
+        "resume",
+        "client",
+    )
 )
 """The arguments of `tensorfill.complete` that a table on several machines takes; the settings of NORT come beside."""
 
@@ -52,7 +70,8 @@ def complete(
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
     callback: Callback | None = None,
-    checkpoint: str | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool | str = "auto",
     **settings: Any,
 ) -> SpreadFit:
     """Fill in the missing entries of a table that is too large for one machine.
@@ -82,9 +101,11 @@ def complete(
         ``float64``, or ``float32`` at half the memory.
     time_limit, rng, progress, callback
         As in `tensorfill.complete`.
-    checkpoint
-        A folder that all workers see. If a worker is lost, its work goes on from there. By default it is a temporary
-        folder if all workers are on this machine.
+    checkpoint, resume
+        As in `tensorfill.complete`; the file has the factors of the model whole, so this machine must have room for
+        them. It is in a folder that all workers see: there they keep their work too, and if one of them is lost, its
+        work goes on from there. Without a checkpoint they do so in a temporary folder, if all of them are on this
+        machine.
     **settings
         The settings of `tensorfill.Nort`, such as ``lam``, ``penalty``, ``modes`` and ``max_rank``. What is left open
         is chosen on held-out entries.
@@ -98,7 +119,9 @@ def complete(
     share = real_number(validation, "validation", above=0, below=1)
     limits, chosen = checked_bounds(bounds), _checked_loss(loss)
     asked = {"validation": validation, "bounds": bounds, **settings}
-    seed, random = seeded(rng)
+    kept = kept_seed(checkpoint, resume)
+    seed, random = seeded(kept if rng is None else rng)
+    path = None if checkpoint is None else FilePath(checkpoint).absolute()
     connection = Connection(client, n_workers, memory_limit)
     try:
         with Interrupts(clock) as interrupts, Display(progress, clock) as display:
@@ -106,10 +129,16 @@ def complete(
             table = SpreadTable.of(data, connection.client, value=value, dtype=dtype, missing=missing)
             method = _method(settings, table.labels)
             display.begin("dividing entries among workers", None)
-            session = Session(connection, table, chosen, _rank(method), method.modes, checkpoint)
-            run = Run(random, clock, display, callback, interrupts)
-            method, result, points = Completion(session, method, run).answer(share)
-            model = session.left_there(result.model)
+            session = Session(connection, table, chosen, _rank(method), method.modes, path)
+            identity = {
+                "data": session.fingerprint, "settings": fingerprint(method, share), "seed": str(seed)
+            }  # fmt: skip
+            with opened(path, lambda: identity, fresh=resume is False) as journal:
+                if path is not None:
+                    clock.journal = SpreadJournal(journal, session.crew, session.cut)
+                run = Run(random, clock, display, callback, interrupts)
+                method, result, points = Completion(session, method, run).answer(share)
+                model = session.left_there(result.model)
             session.close()
     except BaseException:
         connection.close()

@@ -27,6 +27,9 @@ from ..models import FoldedLowRank
 from ..observations import Observations
 from .cutting import Cut
 
+MIXER = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number, by which numbers are multiplied to mix their bits."""
+
 FITTED, ALL = "fitted", "all"
 """The entries that a problem has: those that are not held out, or all."""
 
@@ -99,9 +102,25 @@ class Part:
 
     # The entries
 
-    def hold_out(self, share: float, seed: Sequence[int]) -> tuple[int, int, Floats]:
-        """Draw the held-out entries, and return how many are fitted, how many are held out, and the values of these."""
-        kept = np.random.default_rng(seed).random(len(self._all)) >= share
+    def digest(self) -> int:
+        """Return a number that tells the entries from others; the sum over all parts does not depend on the cut."""
+        return int(self._mixed(self._all.values.astype(np.float64).view(np.uint64)).sum(dtype=np.uint64))
+
+    def _mixed(self, start: Any) -> Any:
+        """Return a number for each entry that looks random but depends on a start and the coordinates only."""
+        mixed = np.broadcast_to(start, len(self)).astype(np.uint64)
+        for mode, column in enumerate(self._all.coords.T):
+            first = self._cut.bounds[self.number] if mode == self._cut.mode else 0
+            mixed = (mixed ^ (column.astype(np.uint64) + np.uint64(first))) * MIXER
+            mixed ^= mixed >> np.uint64(29)
+        return mixed
+
+    def hold_out(self, share: float, seed: int) -> tuple[int, int, Floats]:
+        """Draw the held-out entries, and return how many are fitted, how many are held out, and the values of these.
+
+        Which ones they are does not depend on how the tensor is cut.
+        """
+        kept = (self._mixed(self._mixed(np.uint64(seed))) >> np.uint64(11)) >= share * 2**53
         # A part with hardly any entries keeps them all.
         if kept.sum() == 0:
             kept[:] = True

@@ -9,13 +9,16 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from .._support.fingerprints import fingerprint
 from .._support.types import Floats
 from ..algebra.storage import SparseStorage
 from ..choosing.splits import ENOUGH, Split
 from ..losses import Loss
+from ..methods.base import Solver
 from ..methods.problem import Problem
 from ..models import FoldedLowRank, Model
 from ..observations import Observations
+from .counting import CountingSolver
 from .crew import Crew
 from .cutting import Cut
 from .part import FITTED
@@ -65,19 +68,25 @@ class SpreadProblem(Problem):
         The workers, and how the tensor is cut.
     which
         Which entries: those that are fitted, or all.
+    fingerprint
+        What tells the problem from others, however it is cut.
     """
 
     crew: Crew = field(kw_only=True)
     cut: Cut = field(kw_only=True)
     which: str = field(kw_only=True)
+    fingerprint: str = field(kw_only=True)
 
     is_spread: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, crew: Crew, cut: Cut, which: str, loss: Loss, count: int, dtype: np.dtype[Any]) -> SpreadProblem:
+    def of(
+        cls, crew: Crew, cut: Cut, which: str, loss: Loss, count: int, dtype: np.dtype[Any], known_as: str = ""
+    ) -> SpreadProblem:
         """Return the problem of so many entries on the workers."""
         observations = cast(Observations, SpreadObservations(cut.shape, dtype, count))
-        return cls(observations, loss, crew=crew, cut=cut, which=which)
+        own = fingerprint(which, loss, cut.shape, count, str(dtype), known_as)
+        return cls(observations, loss, crew=crew, cut=cut, which=which, fingerprint=own)
 
     @cached_property
     def norm(self) -> float:
@@ -88,6 +97,10 @@ class SpreadProblem(Problem):
     def slope_at_zero(self) -> float:
         """The norm of the gradient at zero."""
         return math.sqrt(self.crew.total("squared_slope", self.which))
+
+    def watched(self, solver: Solver) -> Solver:
+        """Return a solver that also counts what it moves between machines."""
+        return CountingSolver(solver, self.crew)
 
     def value(self, seen: Floats) -> float:
         """Return the sum of the losses of a point."""

@@ -49,6 +49,11 @@ class Rows:
         self._end.atexit = False
 
     @property
+    def fingerprint(self) -> str:
+        """What tells this from others beside the left factor of its component, which determines it."""
+        return f"rows {self.shape} {self.dtype}"
+
+    @property
     def size(self) -> int:
         """The number of entries."""
         return self.shape[0] * self.shape[1]

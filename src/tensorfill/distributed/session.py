@@ -5,10 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._support.fingerprints import fingerprint
 from .._support.types import Floats, Integers
 from .._support.words import bytes_in_words
 from ..algebra.unfolding import columns
@@ -52,9 +55,9 @@ class Session:
         How predictions are compared with its values.
     modes
         The regularised modes, by number; None for those of the method.
-    folder
-        A folder that all workers see, for the work of workers that are lost; by default a temporary one if the workers
-        are on this machine.
+    beside
+        A file in a folder that all workers see, beside which they keep their work in case one of them is lost; without
+        one, they do so in a temporary folder if they are on this machine.
     """
 
     def __init__(
@@ -64,24 +67,26 @@ class Session:
         loss: Loss,
         rank: int = USUAL_RANK,
         modes: Sequence[int] | None = None,
-        folder: str | None = None,
+        beside: Path | None = None,
     ) -> None:
         self.connection, self.table, self.loss = connection, table, loss
         workers = sorted(connection.client.ncores())
         split = int(np.argmax(table.shape))
         self.cut = cut_evenly(table.shape, split, table.counts(split), len(workers))
         self._check_memory(rank, range(len(table.shape)) if modes is None else modes)
-        self._temporary = tempfile.mkdtemp(prefix="tensorfill-") if folder is None and connection.is_local else None
-        self.crew = Crew(connection.client, workers[: self.cut.parts], self._source, folder or self._temporary)
+        self._folder = None
+        if beside is not None or connection.is_local:
+            self._folder = tempfile.mkdtemp(prefix="tensorfill-", dir=None if beside is None else beside.parent)
+        self.crew = Crew(connection.client, workers[: self.cut.parts], self._source, self._folder)
         self.counts = self.crew.make()
 
     def split(self, share: float, seed: int) -> SpreadSplit:
         """Hold out a share of the entries, drawn on the workers, and return what is fitted and what is held out."""
         share = min(share, MOST_HELD_OUT / self.table.count)
-        answers = self.crew.settle("hold_out", [(share, (seed, part)) for part in range(self.cut.parts)])
+        answers = self.crew.settle("hold_out", [(share, seed)] * self.cut.parts)
         fitted = sum(count for count, _, _ in answers)
         held_out: Any = HeldOut(np.concatenate([values for _, _, values in answers]))
-        return SpreadSplit(self._problem(FITTED, fitted), held_out)
+        return SpreadSplit(self._problem(FITTED, fitted, f"without {share} by {seed}"), held_out)
 
     def whole(self) -> SpreadProblem:
         """Return the problem of all entries; what was made for a split makes room."""
@@ -97,11 +102,19 @@ class Session:
     def close(self) -> None:
         """Remove the entries from the workers, and all that was computed with them."""
         self.crew.close()
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _problem(self, which: str, count: int) -> SpreadProblem:
-        return SpreadProblem.of(self.crew, self.cut, which, self.loss, count, self.table.dtype)
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells the table from others, however it is cut."""
+        entries = sum(self.crew.ask("digest")) % 2**64
+        return fingerprint(self.table.labels.names, self.table.shape, str(self.table.dtype), self.loss, entries)
+
+    def _problem(self, which: str, count: int, known_as: str = "") -> SpreadProblem:
+        return SpreadProblem.of(
+            self.crew, self.cut, which, self.loss, count, self.table.dtype, f"{self.fingerprint} {known_as}"
+        )
 
     def _source(self, part: int) -> tuple[Callable[..., Part], Sequence[Any]]:
         pieces = self.table.pieces(self.cut.mode, self.cut.bounds, [part])[part]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..algebra.roughness import Roughness
 from ..algebra.storage import DenseStorage, SparseStorage, Storage
 from ..losses import Huber, Loss, Square
 from ..observations import Observations
+
+if TYPE_CHECKING:
+    from .loop import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,10 @@ class Problem:
 
         in_pieces(len(seen), fill)
         return out
+
+    def watched(self, solver: Solver) -> Solver:
+        """Return a solver at work on this problem, or one that does more around each of its steps."""
+        return solver
 
     def sparse_storage(self, modes: tuple[int, ...]) -> SparseStorage:
         """Return the sparse storage for these modes, made once for all methods."""

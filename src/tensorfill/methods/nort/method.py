@@ -193,7 +193,7 @@ class Nort(Method):
             solver = self.solver(problem, start, rng)
         # From zero, the first steps of a small lambda may pass through high ranks that later ones leave again.
         guarded = is_large and self.max_rank is None and start is not None
-        return RankGuard(solver, self, problem) if guarded else solver
+        return problem.watched(RankGuard(solver, self, problem) if guarded else solver)
 
     def solver(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> NortSolver:
         """Return Algorithm 2 at `start`, or at zero."""
