@@ -181,7 +181,10 @@ class Crew:
     def total_each(self, order: str, given: Sequence[tuple[Any, ...]]) -> Any:
         """Return the sum of the answers to a question for each part."""
         question = Question(order, self._batches(order, given))
-        return self._answers(question, lambda futures: [self._summed(order, futures)])[0]
+        total = self._answers(question, lambda futures: [self._summed(order, futures)])[0]
+        # All answers but one travelled to be added.
+        self.traffic.moved += (self.parts - 1) * nbytes_of(total)
+        return total
 
     def through_sum(
         self, order: str, given: Sequence[tuple[Any, ...]], nbytes: int, then: str, *rest: Any
