@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .._support.checks import choice, mode_number
-from .._support.ordering import groups_of, sort_keys, take_rows
+from .._support.ordering import take_rows
 from .._support.types import Floats, Integers
 from ..adapters.kinds import MISSING
-from ..adapters.tables import ToTable, labels_of_table, no_numbers, refuse_nothing_seen, refuse_repeats, roles
+from ..adapters.tables import ToTable, labels_of_table, no_numbers, refuse_nothing_seen, roles
 from ..algebra.unfolding import smallest_index_type
 from ..labels import Labels
+from .assembly import check_duplicates
 from .chunks import PANDAS, Chunks, Origin, chunks_of, rows_of
 from .tally import Columns, Tally, seen_values, tallied, united
 
@@ -161,34 +162,6 @@ class SpreadTable:
         if self._broadcast is None or self._broadcast.status != "finished":
             [self._broadcast] = self._client.scatter([self.labels], broadcast=True)
         return self._broadcast
-
-
-def check_duplicates(coords: Integers, labels: Labels) -> None:
-    """Refuse entries that are there more than once, as for a table in memory; the sentence names the first of them.
-
-    Parameters
-    ----------
-    coords
-        The (n, ndim) coordinates of all entries of a part of the tensor.
-    labels
-        The labels of the tensor.
-    """
-    shape = tuple(
-        int(own.max(initial=0)) + 1 if keys is None else len(keys)
-        for own, keys in zip(coords.T, labels.keys, strict=True)
-    )
-    if _has_repeats(coords, shape):
-        merging = f"table.groupby({list(labels.names)})[{labels.value!r}].mean().reset_index()"
-        refuse_repeats(coords, shape, labels, merging)
-
-
-def _has_repeats(coords: Integers, shape: tuple[int, ...]) -> bool:
-    """Return whether some coordinates are the same; for most tensors this takes one number for each entry."""
-    keys = sort_keys(coords, shape)
-    if len(keys) > 1:
-        return len(coords) > 0 and len(groups_of(coords, shape)[1]) < len(coords)
-    keys[0].sort()
-    return bool((keys[0][1:] == keys[0][:-1]).any())
 
 
 def _columns(
