@@ -20,6 +20,7 @@ LAYERS = [
     {"knowledge", "plots", "results"},
     {"report", "sampling", "updating"},
     {"fit"},
+    {"distributed"},
     {"completion"},
     {"comparison", "selection", "sklearn", "xarray"},
     {"cli"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -12,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._support.checks import generator, whole_number
+from ._support.checks import checked_bounds, listed, seeded
 from ._support.clock import Clock
 from ._support.fingerprints import fingerprint
 from ._support.interrupts import Interrupts
 from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from ._support.timing import Timing
+from .adapters.libraries import is_spread
 from .choosing.answer import Outcome
 from .choosing.baselines import Baseline, baselines_of
 from .choosing.candidates import candidates
@@ -70,6 +70,7 @@ def complete(
     n_jobs: int | None = None,
     checkpoint: str | PathLike[str] | None = None,
     resume: bool | str = "auto",
+    client: Any = None,
     **settings: Any,
 ) -> Fit:
     """Fill in the missing entries of a tensor.
@@ -82,7 +83,8 @@ def complete(
         column for the values and the others for the labels of the modes; a wide table, with a value in each cell, whose
         rows and columns have labels, of several levels if need be; a sparse array of scipy or of the package sparse;
         or the path of a file that `tensorfill.io.read` reads. Labels come back on the answer, and a mode can be given
-        by name or number everywhere.
+        by name or number everywhere. A long table of Dask, or what `tensorfill.io.open` returns for Parquet files, is
+        completed on a cluster; see `tensorfill.distributed.complete`.
     missing
         ``"nan"``, the default: NaN is missing; ``"zero"``: zeros are missing too; ``"absent"``: entries that a sparse
         array does not store are missing, and stored zeros were observed. Sparse arrays that read as 0 where nothing is
@@ -151,6 +153,9 @@ def complete(
     resume
         ``"auto"`` goes on if the file exists, and refuses one of other data, settings or seed; True demands that it
         exists; False starts over and replaces it.
+    client
+        The `distributed.Client` for a table of Dask; by default the current one, or that of a cluster that is started
+        on this machine.
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
         `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
@@ -171,13 +176,17 @@ def complete(
     >>> round(float(fit.predict([[2, 3]])[0]), 1)
     12.0
     """
+    if is_spread(data):
+        return _on_workers(data, locals())
+    if client is not None:
+        raise ValueError("client is for a table of Dask or of Parquet files; leave it out for other data.")
     clock = Clock(time_limit)
     asked = _asked(locals())
     kept = kept_seed(checkpoint, resume)
     if isinstance(data, str | PathLike):
         asked["data"] = str(data)
-    seed, random = _seeded(kept if rng is None else rng)
-    limits = _checked_bounds(bounds)
+    seed, random = seeded(kept if rng is None else rng)
+    limits = checked_bounds(bounds)
     data, read = _read_if_path(data, missing, value)
     job = taken_in(
         data,
@@ -223,6 +232,23 @@ def complete(
         warn_of_a_simple_answer(outcome, baselines, labels)
         fit = _fit(outcome, job, asked, seed, limits, baselines, display.timing())
     return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
+
+
+def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:
+    """Complete a table on the workers of a cluster; what cannot be had there is refused."""
+    from .distributed.completion import TAKEN
+    from .distributed.completion import complete as complete_there
+
+    changed = {name: given[name] for name, usual in _DEFAULTS.items() if not _is(given[name], usual)}
+    if changed.get("method") == "nort":
+        del changed["method"]
+    elsewhere = [name for name in changed if name not in TAKEN]
+    if elsewhere:
+        raise ValueError(
+            f"{listed(elsewhere)} cannot be had for a table on several machines; leave it out, or give a table in "
+            "memory, as in data.compute()."
+        )
+    return complete_there(data, **changed, **given["settings"])
 
 
 def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[Any, bool]:
@@ -306,48 +332,32 @@ def _fit(
 
 def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `complete` that are not the usual ones and that belong to a recipe."""
-    said = {
-        name: given[name]
-        for name, usual in _USUAL.items()
-        if given[name] is not usual and not _same(given[name], usual)
-    }
+    said = {name: given[name] for name, usual in _USUAL.items() if not _is(given[name], usual)}
     if "dtype" in said:
         said["dtype"] = np.dtype(said["dtype"]).name
     return {**said, **given["settings"]}
 
 
-_USUAL = {
+_DEFAULTS = {
     name: each.default
     for name, each in inspect.signature(complete).parameters.items()
-    if name not in ("data", "settings", "rng", "progress", "callback", "n_jobs", "checkpoint", "resume")
+    if name not in ("data", "settings")
+}
+"""The arguments of `complete` that have a default."""
+
+_USUAL = {
+    name: default
+    for name, default in _DEFAULTS.items()
+    if name not in ("rng", "progress", "callback", "n_jobs", "checkpoint", "resume", "client")
 }
 """The arguments of `complete` that belong to a recipe, with their defaults."""
+
+
+def _is(given: Any, usual: Any) -> bool:
+    """Return whether an argument is the default."""
+    return given is usual or _same(given, usual)
 
 
 def _same(given: Any, usual: Any) -> bool:
     """Return whether a text or number is the default; other objects are compared by identity."""
     return isinstance(given, str | bool | int | float) and type(given) is type(usual) and bool(given == usual)
-
-
-def _seeded(rng: int | np.random.Generator | None) -> tuple[int, np.random.Generator]:
-    """Return the seed, drawn if the caller gave none, and the generator that it starts."""
-    source = rng if isinstance(rng, np.random.Generator) else np.random.default_rng()
-    drawn = rng is None or isinstance(rng, np.random.Generator)
-    seed = int(source.integers(2**31)) if drawn else whole_number(rng, "rng")
-    return seed, generator(seed)
-
-
-def _checked_bounds(bounds: tuple[float | None, float | None] | None) -> tuple[float, float] | None:
-    """Return two numbers, infinite where there is no limit."""
-    if bounds is None:
-        return None
-    try:
-        low, high = bounds
-        low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"bounds must be two numbers (low, high), of which one may be None for no limit, but {bounds!r} was given."
-        ) from None
-    if not low <= high:
-        raise ValueError(f"bounds must be (low, high) with low at most high, but {bounds!r} was given.")
-    return None if (low, high) == (-math.inf, math.inf) else (low, high)

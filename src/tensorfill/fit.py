@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -23,6 +24,7 @@ from .choosing.held_out import HeldOut
 from .choosing.intervals import interval_at
 from .choosing.outliers import outliers, predicted_at
 from .choosing.recipe import Recipe
+from .io.fit_folders import FitFolder
 from .io.fits import read_fit, save_fit
 from .labels import Labels
 from .losses import Logistic, expected
@@ -454,7 +456,7 @@ class Fit(Summary):
     def __repr__(self) -> str:
         lam = f"lam=({', '.join(f'{value:.3g}' for value in self.lam)}), " if self.lam else ""
         return (
-            f"Fit(shape={self.shape}, method={self.method.name!r}, ranks={self.ranks}, {lam}"
+            f"{type(self).__name__}(shape={self.shape}, method={self.method.name!r}, ranks={self.ranks}, {lam}"
             f"{self.history[-1].iteration} iterations: {self.status})"
         )
 
@@ -473,14 +475,14 @@ class Fit(Summary):
 
 
 def load(path: str | PathLike[str], *, max_bytes: float | None = None) -> Fit:
-    """Read a fit that `Fit.save` wrote.
+    """Read a fit that `Fit.save` wrote, or the folder of a fit on a cluster, if it fits in the memory of this machine.
 
     A file from a stranger cannot run code, and whatever does not fit together in it is refused.
 
     Parameters
     ----------
     path
-        The file.
+        The file or folder.
     max_bytes
         The most bytes that its content may take; by default half of the machine's memory.
 
@@ -490,4 +492,5 @@ def load(path: str | PathLike[str], *, max_bytes: float | None = None) -> Fit:
         With the labels of the data. If that was of xarray or a table, so is what `Fit.to_dense` returns, provided the
         library is installed; otherwise it is an array.
     """
-    return Fit(**read_fit(path, max_bytes))
+    parts = FitFolder(path, max_bytes).fit() if os.path.isdir(path) else read_fit(path, max_bytes)
+    return Fit(**parts)

@@ -32,7 +32,7 @@ from ._support.checks import (
 )
 from ._support.fingerprints import fingerprint
 from ._support.html import card
-from ._support.ordering import TOO_FAR, in_order, labels_of, sort_keys, take_rows
+from ._support.ordering import TOO_FAR, at_positions, in_order, labels_of, sort_keys, take_rows
 from ._support.types import Booleans, Floats, Integers
 from ._support.words import percent, written
 from ._support.words import sizes as shape_in_words
@@ -127,6 +127,32 @@ class Observations:
             raise ValueError(f"at least one entry must be observed, but all {seen.size:,} are missing.")
         data[~seen] = 0.0
         return cls._of_dense(data, seen)
+
+    @classmethod
+    def from_positions(cls, positions: Integers, values: Floats, shape: Iterable[int]) -> Self:
+        """Return the observations at flat positions in C order that increase, without sorting them.
+
+        Parameters
+        ----------
+        positions : (n,) array of int64
+            The position of each entry, each larger than the one before.
+        values : (n,) array of float64 or float32
+            The observed values, all finite; they keep their type.
+        shape : sequence of int
+            The sizes of the modes, with a product below 2**63.
+
+        Examples
+        --------
+        >>> Observations.from_positions(np.array([1, 5]), np.array([2.0, 3.0]), (2, 3)).coords.tolist()
+        [[0, 1], [1, 2]]
+        """
+        sizes_of_modes = tensor_shape(shape)
+        one_for_each_entry(values, len(positions), "values")
+        finite_values(values)
+        rises = len(positions) > 0 and positions[0] >= 0 and bool((positions[1:] > positions[:-1]).all())
+        if not rises or positions[-1] >= math.prod(sizes_of_modes):
+            raise ValueError(f"positions must increase from 0 or more within a tensor of shape {sizes_of_modes}.")
+        return cls._of_sparse(at_positions(positions, sizes_of_modes), values, sizes_of_modes)
 
     @classmethod
     def _of_sparse(cls, coords: Integers, values: Floats, shape: tuple[int, ...]) -> Self:

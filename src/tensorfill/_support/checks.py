@@ -243,3 +243,27 @@ def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     return np.random.default_rng(whole_number(rng, "rng, unless None or a numpy Generator,"))
+
+
+def seeded(rng: int | np.random.Generator | None) -> tuple[int, np.random.Generator]:
+    """Return the seed, drawn if the caller gave none, and the generator that it starts."""
+    source = rng if isinstance(rng, np.random.Generator) else np.random.default_rng()
+    drawn = rng is None or isinstance(rng, np.random.Generator)
+    seed = int(source.integers(2**31)) if drawn else whole_number(rng, "rng")
+    return seed, generator(seed)
+
+
+def checked_bounds(bounds: tuple[float | None, float | None] | None) -> tuple[float, float] | None:
+    """Return two numbers, infinite where there is no limit."""
+    if bounds is None:
+        return None
+    try:
+        low, high = bounds
+        low, high = -math.inf if low is None else float(low), math.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"bounds must be two numbers (low, high), of which one may be None for no limit, but {bounds!r} was given."
+        ) from None
+    if not low <= high:
+        raise ValueError(f"bounds must be (low, high) with low at most high, but {bounds!r} was given.")
+    return None if (low, high) == (-math.inf, math.inf) else (low, high)

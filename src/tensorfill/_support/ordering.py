@@ -33,6 +33,21 @@ def sort_keys(coords: Integers, shape: tuple[int, ...]) -> list[NDArray[np.int64
     return keys
 
 
+def at_positions(positions: Integers, shape: tuple[int, ...]) -> Integers:
+    """Return the coordinates of flat positions in C order, the inverse of `sort_keys` where that has one key.
+
+    >>> at_positions(np.array([1, 5]), (2, 3)).tolist()
+    [[0, 1], [1, 2]]
+    """
+    rest = positions.astype(np.int64)
+    narrow = np.int32 if max(shape) < 2**31 else np.int64
+    coords = np.empty((len(rest), len(shape)), dtype=narrow, order="F")
+    for mode in reversed(range(len(shape))):
+        np.remainder(rest, shape[mode], out=coords[:, mode], casting="unsafe")
+        rest //= shape[mode]
+    return coords
+
+
 def _increasing(keys: list[NDArray[np.int64]]) -> bool:
     """Return whether rows are sorted and distinct."""
     *weightier, key = keys

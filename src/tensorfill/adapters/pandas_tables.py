@@ -95,12 +95,51 @@ class Pandas(TableLibrary):
         values = table[column]
         if isinstance(values.dtype, pandas.CategoricalDtype):
             return pandas.CategoricalIndex(values.cat.categories, dtype=values.dtype)
-        found = pandas.Index(values.unique())
+        return self.ordered(pandas.Index(values.unique()))
+
+    def ordered(self, keys: Any) -> Any:
+        """Return distinct keys, in the order of the rows, in the order of the mode."""
+        if isinstance(keys.dtype, self._pandas.CategoricalDtype):
+            return keys
         try:
-            return found.sort_values()
+            return keys.sort_values()
         except TypeError:
             # A mixture of texts and numbers has no order, so it stays in the order of the rows.
-            return found
+            return keys
+
+    def numbered(self, table: Any, column: Hashable) -> tuple[Any, Integers]:
+        """Return the distinct keys of a column in the order of the rows, as an Index, and the place of each row's key.
+
+        Those of a categorical column are its categories.
+        """
+        values = table[column]
+        if isinstance(values.dtype, self._pandas.CategoricalDtype):
+            return self.distinct(table, column), values.cat.codes.to_numpy(dtype=np.int64)
+        places, keys = self._pandas.factorize(values)
+        return self._pandas.Index(keys), places
+
+    def united(self, parts: Sequence[Any]) -> tuple[Any, list[Integers]]:
+        """Return the distinct keys of several parts of a column, and the place among them of the keys of each part.
+
+        Parameters
+        ----------
+        parts
+            The distinct keys of each part, as `numbered` returns them. The keys of the whole are in the same order, and
+            categories are united.
+        """
+        pandas = self._pandas
+        categorical = [isinstance(each.dtype, pandas.CategoricalDtype) for each in parts]
+        if any(categorical) and not all(categorical):
+            raise TypeError("keys must be categorical in all parts of a column or in none, but some are; convert them.")
+        if any(categorical) and any(each.dtype != parts[0].dtype for each in parts if each.ordered or parts[0].ordered):
+            raise TypeError(
+                "ordered categories must be the same in all parts of a column, but some differ; set the same ones."
+            )
+        plain = [each.categories if all(categorical) else each for each in parts]
+        places, keys = pandas.factorize(plain[0].append(plain[1:]))
+        if all(categorical):
+            keys = pandas.CategoricalIndex(keys, categories=keys, ordered=parts[0].ordered)
+        return pandas.Index(keys), np.split(places, np.cumsum([len(each) for each in parts])[:-1])
 
     def keys(self, labels: NDArray[Any]) -> Any:
         """Return labels as an Index."""

@@ -38,17 +38,14 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
     """
     table, form = library.opened(data)
     columns = library.columns(table)
-    keys, value_column = _roles(columns, value)
+    keys, value_column = roles(columns, value)
     values = library.numbers(table, value_column)
     if values is None:
-        raise TypeError(
-            f"the column of values must hold numbers, but {value_column!r} does not; give another of {columns} as "
-            "value, or convert it."
-        )
+        raise no_numbers(columns, value_column)
     for column in keys:
-        _refuse_missing_keys(library.missing(table, column), column)
+        refuse_missing_keys(library.missing(table, column), column)
     own = tuple(library.distinct(table, column) for column in keys)
-    labels = _labels(library, keys, own, value_column)
+    labels = labels_of_table(library, keys, own, value_column)
     coords = _coords(library, table, keys, labels)
     return _entries(library, columns, value_column, own, coords, values, missing, form)
 
@@ -76,13 +73,14 @@ def take_in_columns(
         ``"zero"`` if zeros are missing too.
     """
     library = LIBRARIES["pandas"]
-    _roles(columns, value)
+    roles(columns, value)
     own = tuple(library.keys(each) for each, _ in keys.values())
     coords = np.asfortranarray(np.stack([places for _, places in keys.values()]).T)
     return _entries(library, columns, value, own, coords, values, missing, {"index": [], "series": False})
 
 
-def _labels(library: TableLibrary, keys: Sequence[Hashable], own: Sequence[Any], value: Hashable) -> Labels:
+def labels_of_table(library: TableLibrary, keys: Sequence[Hashable], own: Sequence[Any], value: Hashable) -> Labels:
+    """Return the labels of a long table, from its columns of keys and the keys in the library's own type."""
     return Labels(tuple(map(str, keys)), tuple(library.plain(each) for each in own), str(value))
 
 
@@ -97,15 +95,12 @@ def _entries(
     form: Mapping[str, Any],
 ) -> Labelled:
     """Return the observations of the rows of a long table."""
-    if len(values) == 0:
-        raise ValueError("at least one entry must be observed, but the table has no rows.")
-    keys = [column for column in columns if column != value]
-    labels = _labels(library, keys, own, value)
-    shape = tuple(len(each) for each in own)
-    _refuse_repeats(coords, shape, labels, library.merging(keys, value))
     seen = ~np.isnan(values) & ((values != 0) | (missing != "zero"))
-    if not seen.any():
-        raise ValueError(f"at least one entry must be observed, but none of {len(values):,} rows has a value.")
+    refuse_nothing_seen(len(values), int(seen.sum()))
+    keys = [column for column in columns if column != value]
+    labels = labels_of_table(library, keys, own, value)
+    shape = tuple(len(each) for each in own)
+    refuse_repeats(coords, shape, labels, library.merging(keys, value))
     restore = ToTable(library, tuple(columns), value, own, form)
     # Without gaps, a large table is not copied.
     if not seen.all():
@@ -127,15 +122,8 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
     answer
         Returns the predictions at coordinates.
     """
-    opened, _ = library.opened(table)
-    columns = {str(column): column for column in library.columns(opened)}
-    for name in labels.names:
-        if name not in columns:
-            raise ValueError(
-                f"the table must have a column for each mode, {', '.join(map(repr, labels.names))}, but it has no "
-                f"{name!r}; rename its columns, or give coordinates as an array of whole numbers."
-            )
-    found = answer(_coords(library, opened, [columns[name] for name in labels.names], labels))
+    columns = set(map(str, library.columns(library.opened(table)[0])))
+    found = answer(coords_of_keys(table, library, labels))
     parts = found if isinstance(found, tuple) else (found,)
     names = [labels.value, f"{labels.value}_low", f"{labels.value}_high"][: len(parts)]
     for name in names:
@@ -147,7 +135,20 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
     return library.extended(table, dict(zip(names, parts, strict=True)))
 
 
-def _roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable], Hashable]:
+def coords_of_keys(table: Any, library: TableLibrary, labels: Labels) -> Integers:
+    """Return the coordinates of the entries whose labels a table has in a column for each mode, in any order."""
+    opened, _ = library.opened(table)
+    columns = {str(column): column for column in library.columns(opened)}
+    for name in labels.names:
+        if name not in columns:
+            raise ValueError(
+                f"the table must have a column for each mode, {', '.join(map(repr, labels.names))}, but it has no "
+                f"{name!r}; rename its columns, or give coordinates as an array of whole numbers."
+            )
+    return _coords(library, opened, [columns[name] for name in labels.names], labels)
+
+
+def roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable], Hashable]:
     """Return the columns of keys, and the column of values."""
     if len(set(map(str, columns))) < len(columns):
         raise ValueError(
@@ -173,15 +174,43 @@ def _coords(library: TableLibrary, table: Any, keys: Sequence[Hashable], labels:
     return np.stack(found, axis=1)
 
 
-def _refuse_missing_keys(missing: Booleans, column: Hashable) -> None:
+def no_numbers(columns: Sequence[Hashable], value: Hashable) -> TypeError:
+    """Return the error for a column of values that holds something else."""
+    return TypeError(
+        f"the column of values must hold numbers, but {value!r} does not; give another of {list(columns)} as "
+        "value, or convert it."
+    )
+
+
+def refuse_missing_keys(missing: Booleans, column: Hashable, row: Callable[[int], str] = "row {}".format) -> None:
+    """Refuse rows without a key.
+
+    Parameters
+    ----------
+    missing
+        Which rows have none.
+    column
+        The column of the keys.
+    row
+        Returns what a sentence calls a row.
+    """
     if missing.any():
         raise ValueError(
-            f"every row must have all its keys, but {column!r} has none in row {missing.argmax()}; leave out rows "
-            "without keys, or give table.to_numpy() if the table is a matrix with one value in each cell."
+            f"every row must have all its keys, but {column!r} has none in {row(int(missing.argmax()))}; leave out "
+            "rows without keys, or give table.to_numpy() if the table is a matrix with one value in each cell."
         )
 
 
-def _refuse_repeats(coords: Integers, shape: tuple[int, ...], labels: Labels, merging: str) -> None:
+def refuse_nothing_seen(rows: int, entries: int) -> None:
+    """Refuse a table without entries."""
+    if rows == 0:
+        raise ValueError("at least one entry must be observed, but the table has no rows.")
+    if entries == 0:
+        raise ValueError(f"at least one entry must be observed, but none of {rows:,} rows has a value.")
+
+
+def refuse_repeats(coords: Integers, shape: tuple[int, ...], labels: Labels, merging: str) -> None:
+    """Refuse rows with the same keys; `merging` is the code that merges them."""
     group = labels_of(coords, shape)
     counts = np.bincount(group)
     if len(counts) == len(group):

@@ -9,7 +9,9 @@ from .component import Component
 from .svd import whitening_by
 
 
-def extrapolated(now: Component, before: Component, gamma: float, out: Floats | None = None) -> Component:
+def extrapolated(
+    now: Component, before: Component, gamma: float, out: Floats | None = None, overlap: Floats | None = None
+) -> Component:
     """Return an approximation of E = X_t + gamma (X_t - X_{t-1}) along one mode, with the rank of X_t.
 
     E has up to the sum of the two ranks. With the left vectors U of X_t, its singular values S and
@@ -28,18 +30,23 @@ def extrapolated(now: Component, before: Component, gamma: float, out: Floats | 
         The step, as a share of the last one.
     out
         The array for the right factor, of the shape and type of that of `now`; by default a new one.
+    overlap
+        The product of the right vectors of X_{t-1} with those of X_t, if it is known.
     """
     if now.rank == 0:
         return Component(before.mode, before.u, -gamma * before.s, before.v)
     s, old_s = (1 + gamma) * now.s, -gamma * before.s
     # W is V + V_before mix. A singular value of zero says nothing about its direction, which W may then keep.
     mix = old_s[:, None] * (before.u.T @ now.u) / np.where(s > 0, s, 1)
-    w = np.empty_like(now.v) if out is None else out
-    np.matmul(before.v, mix, out=w)
-    w += now.v
-    overlap = before.v.T @ now.v
+    if out is None:
+        w = now.v + before.v @ mix
+    else:
+        w = np.matmul(before.v, mix, out=out)
+        w += now.v
+    if overlap is None:
+        overlap = before.v.T @ now.v
     # The right vectors of each component are orthonormal, so their products with W follow from the overlap.
-    with_now, with_before = np.eye(now.rank, dtype=w.dtype) + overlap.T @ mix, overlap + mix
+    with_now, with_before = np.eye(now.rank, dtype=mix.dtype) + overlap.T @ mix, overlap + mix
     whiten, _ = whitening_by(with_now + mix.T @ with_before)
     u = ((now.u * s) @ with_now + (before.u * old_s) @ with_before) @ (whiten @ whiten.T)
     return Component(now.mode, u, np.ones_like(now.s), w)

@@ -47,10 +47,10 @@ class SparsePlusLowRank:
         """The numbers of rows and columns."""
         return self.pattern.shape[self.mode], columns(self.pattern.shape, self.mode)
 
-    def round_trip(self, a: Floats) -> RoundTrip:
-        """Return B = M^T `a` of this matrix M, B^T B and M B; the next call overwrites B."""
+    def round_trip(self, a: Floats, use: str = "block") -> RoundTrip:
+        """Return B = M^T `a` of this matrix M, B^T B and M B; the next call for the same use overwrites B."""
         a = np.ascontiguousarray(a, dtype=self.values.dtype)
-        (block,) = self.pattern.room("block", [(self.shape[1], a.shape[1])], self.values.dtype)
+        (block,) = self.pattern.room(use, [(self.shape[1], a.shape[1])], self.values.dtype)
         return self._walk(block, a)
 
     def leading(self, count: int) -> Floats | None:

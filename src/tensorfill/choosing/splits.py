@@ -21,6 +21,9 @@ from .additive_effects import fit_additive
 from .holdout import Holdout, make_holdout
 from .score_effects import fit_score_effects
 
+ENOUGH = 20_000
+"""About this many fitted entries show how large the training error is."""
+
 FEWEST_TO_CHOOSE = 10
 """With fewer observed entries than this, none can be spared to choose settings with."""
 
@@ -95,6 +98,12 @@ class Split:
     def losses(self, model: Model) -> Floats:
         """Return the loss of a model of the problem at each held-out entry."""
         return self.problem.loss.value(self.predict(model), self.held_out.values)
+
+    def training_losses(self, model: Model) -> Floats:
+        """Return the loss of a model of the problem at fitted entries, at a part of them if they are many."""
+        observations = self.problem.observations
+        some = slice(None, None, max(1, len(observations) // ENOUGH))
+        return self.problem.losses(model.predict(observations.coords[some]), some)
 
     def whole(self, model: Model) -> Model:
         """Return the model of the whole tensor from a model of the problem."""

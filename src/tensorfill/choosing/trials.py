@@ -23,10 +23,6 @@ from .splits import Split
 STIFFNESSES = (0.03, 0.3, 3.0)
 """The weights of the graph Laplacians that are tried, relative to the mean degree."""
 
-
-ENOUGH = 20_000
-"""About this many fitted entries show how large the training error is."""
-
 CHECKED_EVERY, FIRST_CHECK = 3, 6
 """A variation of an answer is looked at every so many iterations, and given up after the second at the earliest."""
 
@@ -207,7 +203,7 @@ class Trials:
     ) -> Trial:
         models = [result.model for result in results]
         pairs = zip(self.splits, models, strict=True)
-        training = np.concatenate([_training_losses(split.problem, model) for split, model in pairs])
+        training = np.concatenate([split.training_losses(model) for split, model in pairs])
         losses = losses_of(self.splits, models)
         point = PathPoint(
             method=method,
@@ -293,9 +289,3 @@ def standard_error_of(losses: Floats) -> float:
     if error == 0:
         return 0.0
     return float(np.std(losses, dtype=np.float64)) / math.sqrt(len(losses)) / error
-
-
-def _training_losses(problem: Problem, model: Model) -> Floats:
-    """Return the loss at fitted entries, at a part of them if they are many."""
-    some = slice(None, None, max(1, len(problem.observations) // ENOUGH))
-    return problem.losses(model.predict(problem.observations.coords[some]), some)

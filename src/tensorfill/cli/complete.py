@@ -17,6 +17,7 @@ from .._support.words import bytes_in_words, percent
 from .command import Command
 from .facts import facts_of_fit, fit_record
 from .fitting import add_fitting, fitting
+from .on_dask import BY_SIGNAL, add_dask, complete_on_dask, is_for_dask
 from .options import add_answering, add_interval, add_keeping, add_reading, checked_interval, keeping, read_given
 from .output import say, show_facts, show_json
 from .outputs import add_safe, check_outputs, rescuing, safely
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     from ..labels import Labelled
     from ..observations import Observations
 
-NO_INTERVALS, BY_SIGNAL = 2, 128
-"""Exit codes: an answer without the intervals that were asked for; this plus the number of a signal, so 130 for Ctrl-C
-and 143 for SIGTERM."""
+NO_INTERVALS = 2
+"""The exit code of an answer without the intervals that were asked for."""
 
 WITH_ENDS = ("csv", "tsv", "parquet", "netcdf")
 """The formats that hold the ends of intervals."""
@@ -59,10 +59,13 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add_reading(parser)
     add_fitting(parser)
     add_keeping(parser)
+    add_dask(parser)
     add_answering(parser)
 
 
 def _run(given: argparse.Namespace) -> int:
+    if is_for_dask(given):
+        return complete_on_dask(given)
     settings, interval = fitting(given) | keeping(given), checked_interval(given)
     kind = _check_outputs(given)
     how = safely(given, kind)
@@ -200,12 +203,14 @@ def _answer(
 ) -> None:
     if given.json:
         show_json(
-            fit_record(fit, data.observations, seconds) | {"interval": interval, "half_width": half} | _paths(given)
+            fit_record(fit, len(data.observations), seconds)
+            | {"interval": interval, "half_width": half}
+            | _paths(given)
         )
     elif not given.quiet:
         within = f"{percent(interval)} of such entries within ±{half:.4g}" if interval and half else ""
         written = ", ".join(f"{path} ({what})" for what, path in _paths(given).items() if path)
-        show_facts([*facts_of_fit(fit, data.observations, seconds), ("interval", within), ("written", written)])
+        show_facts([*facts_of_fit(fit, len(data.observations), seconds), ("interval", within), ("written", written)])
 
 
 def _paths(given: argparse.Namespace) -> dict[str, str | None]:
@@ -229,6 +234,9 @@ COMMAND = Command(
     Ctrl-C and SIGTERM stop with the best answer so far, which is written; the exit code is then 130 or 143. A run that
     stops at its time limit is no error. With --checkpoint, the same command goes on with a run that was stopped or
     killed.
+
+    With --dask, IN is a long table in Parquet files that need not fit in memory: a file, a folder or a pattern in
+    quotes. NORT runs on the workers of a Dask cluster, and the model is a folder that they write.
     """,
     examples=(
         "tensorfill complete rain.nc -o filled.nc",
@@ -238,6 +246,7 @@ COMMAND = Command(
         "tensorfill complete ratings.tns --model ratings.npz --checkpoint run.npz",
         "tensorfill complete visits.csv --value count --loss poisson -o all.csv",
         "tensorfill complete cube.npy --method tucker_als --set rank=3 -o full.npy",
+        "tensorfill complete log/ --dask --workers 4 --memory 1GiB --model log-fit",
     ),
 )
 """The subcommand."""

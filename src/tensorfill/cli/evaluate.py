@@ -96,7 +96,7 @@ def _data(given: argparse.Namespace, interval: float | None) -> int:
         ("test", f"{len(test):,} entries held out ({words}) and the rest completed in {seconds:.1f} s"),
         *[fact for fact in facts_of_choice(fit) if fact[0] != "held out"],
     ]
-    record = fit_record(fit, training, seconds) | {"test_entries": len(test), "test_by": words}
+    record = fit_record(fit, len(training), seconds) | {"test_entries": len(test), "test_by": words}
     _answer(given, record, facts, errors)
     return 0
 

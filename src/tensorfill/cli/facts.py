@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 from .._support.words import numbers, percent, sizes
@@ -10,13 +11,12 @@ from .output import as_options
 
 if TYPE_CHECKING:
     from ..fit import Fit
-    from ..observations import Observations
 
 
-def facts_of_fit(fit: Fit, observations: Observations, seconds: float) -> list[tuple[str, str]]:
-    """Return a fit in words."""
+def facts_of_fit(fit: Fit, observed: int, seconds: float) -> list[tuple[str, str]]:
+    """Return a fit of so many observed entries in words."""
     return [
-        ("data", f"{sizes(fit.shape)}, {len(observations):,} entries observed ({percent(observations.density)})"),
+        ("data", f"{sizes(fit.shape)}, {observed:,} entries observed ({percent(observed / math.prod(fit.shape))})"),
         *facts_of_choice(fit),
         ("stopped", as_options(str(fit.status))),
         ("took", f"{seconds:.1f} s, with {fit.history[-1].iteration} iterations in the last fit"),
@@ -148,12 +148,12 @@ def recipe_record(fit: Fit) -> dict[str, Any]:
     }
 
 
-def fit_record(fit: Fit, observations: Observations, seconds: float) -> dict[str, Any]:
-    """Return a fit with its data and its time, for other programs."""
+def fit_record(fit: Fit, observed: int, seconds: float) -> dict[str, Any]:
+    """Return a fit with its number of observed entries and its time, for other programs."""
     data = {
         "shape": fit.shape,
         "names": fit.labels.names,
-        "observed": len(observations),
-        "density": observations.density,
+        "observed": observed,
+        "density": observed / math.prod(fit.shape),
     }
     return data | recipe_record(fit) | {"seconds": seconds}

@@ -75,7 +75,7 @@ def method_and_settings(given: argparse.Namespace) -> dict[str, Any]:
 
     Of several methods, each gets the settings that it has.
     """
-    settings = _given_settings(given)
+    settings = given_settings(given)
     chosen: list[str] = given.method
     from ..methods.registry import AUTOMATIC, make_method, method_named, setting_names
 
@@ -95,8 +95,8 @@ def method_and_settings(given: argparse.Namespace) -> dict[str, Any]:
     return {"method": made if settings else chosen}
 
 
-def _given_settings(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings by name, from the shorthands and from --set; none of them may be given twice."""
+def given_settings(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of the method by name, from the shorthands and from --set; none may be given twice."""
     if given.max_rank is not None:
         whole_number(given.max_rank, "--max-rank", at_least=1)
     if given.max_iter is not None:

@@ -96,10 +96,13 @@ def checked_interval(given: argparse.Namespace) -> float | None:
 
 
 def is_model(path: Path) -> bool:
-    """Return whether a file is a model that `Fit.save` wrote."""
+    """Return whether a file is a model that `Fit.save` wrote, or a folder one that was made on a cluster."""
     from ..io.archive import names_of_arrays
+    from ..io.fit_folders import MANIFEST
 
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}; check the path.")
+    if path.is_dir():
+        return (path / MANIFEST).is_file()
     names = names_of_arrays(path)
     return "header" in names and any(name.startswith("model.") for name in names)

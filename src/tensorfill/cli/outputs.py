@@ -86,14 +86,14 @@ def safely(given: argparse.Namespace, kind: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def rescuing(fit: Fit) -> Iterator[None]:
-    """Keep a fit in a temporary folder if what is done with it fails, and say where."""
+def rescuing(fit: Fit, name: str = "model.npz") -> Iterator[None]:
+    """Keep a fit under a name in a temporary folder if what is done with it fails, and say where."""
     try:
         yield
     except (OSError, ValueError, TypeError):
         # If nothing can be written anywhere, the first error says enough.
         with suppress(OSError):
-            path = Path(tempfile.mkdtemp(prefix="tensorfill-")) / "model.npz"
+            path = Path(tempfile.mkdtemp(prefix="tensorfill-")) / name
             fit.save(path, data=fit.observations is not None)
             say(f"The fit is not lost: its model was written to {path}.")
         raise

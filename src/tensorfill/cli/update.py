@@ -63,7 +63,7 @@ def _run(given: argparse.Namespace) -> int:
     with rescuing(later):
         later.save(given.output, data=True)
     if given.json:
-        show_json(fit_record(later, seen, seconds) | {"model": str(given.output)})
+        show_json(fit_record(later, len(seen), seconds) | {"model": str(given.output)})
     elif not given.quiet:
         grew = [
             f"{name} by {size - before:,}"
@@ -74,7 +74,7 @@ def _run(given: argparse.Namespace) -> int:
             [
                 ("new", f"{len(new.observations):,} entries"),
                 ("grew", ", ".join(grew)),
-                *facts_of_fit(later, seen, seconds),
+                *facts_of_fit(later, len(seen), seconds),
                 ("written", f"{given.output} (model, with its data)"),
             ]
         )

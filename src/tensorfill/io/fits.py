@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +45,23 @@ def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None
     It holds the labels: numbers and dates as arrays of these, and texts as arrays of unicode. Labels that combine
     several of these are stored as JSON, and other objects by their text.
     """
+    header, arrays = described_fit(fit)
+    header["kind"] = fit.model.kind
+    arrays |= {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
+    if fit.core is not None:
+        header["core"] = fit.core.kind
+        arrays |= {f"core.{name}": array for name, array in fit.core.to_arrays().items()}
+    if data and fit.observations is not None:
+        arrays |= {"data.positions": fit.observations.positions, "data.values": fit.observations.values}
+    with written_beside(path) as file:
+        np.savez(file, header=written_header(header), **arrays)  # type: ignore[arg-type]
+
+
+def described_fit(fit: Fit) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header of a fit, and the arrays of everything but its models and its data."""
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "kind": fit.model.kind,
         "shape": list(fit.shape),
         "status": encoded(fit.status),
         "recipe": encoded(fit.recipe),
@@ -56,29 +71,32 @@ def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None
         "baselines": encoded(fit.baselines),
         "timing": encoded(fit.timing),
     }
-    arrays = {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
-    if fit.core is not None:
-        header["core"] = fit.core.kind
-        arrays |= {f"core.{name}": array for name, array in fit.core.to_arrays().items()}
-    if data and fit.observations is not None:
-        arrays |= {"data.positions": fit.observations.positions, "data.values": fit.observations.values}
     header["slices"] = _slices_for_file(fit.error_bars)
-    arrays |= _errors_for_file(fit.error_bars)
     header["labels"], keys = _labels_for_file(fit.labels)
     header["restore"], parts = _restorer_for_file(fit.restore)
-    arrays |= keys | parts
-    with written_beside(path) as file:
-        np.savez(file, header=np.array(json.dumps(header, default=_plain)), **arrays)  # type: ignore[arg-type]
+    return header, _errors_for_file(fit.error_bars) | keys | parts
+
+
+def written_header(header: dict[str, Any]) -> NDArray[np.str_]:
+    """Return a header as the text of JSON that a file holds."""
+    return np.array(json.dumps(header, default=_plain))
 
 
 def read_fit(path: str | PathLike[str], max_bytes: float | None = None) -> dict[str, Any]:
     """Return the parts of a fit that `save_fit` wrote, by name."""
     source = Source(path, max_bytes)
     source.check_it_is_there("give the path that Fit.save wrote to")
+    with read_as_fit(source), opened_archive(source) as file:
+        header, arrays = header_and_arrays(file)
+        return parts_of_fit(header, arrays)
+
+
+@contextmanager
+def read_as_fit(source: Source) -> Iterator[None]:
+    """Turn whatever is wrong with a file of a fit into a sentence that names it."""
     with source.named("a fit"):
         try:
-            with opened_archive(source) as file:
-                return _parts(file)
+            yield
         except OtherVersion as other:
             raise ValueError(other.sentence(source.path)) from None
         except TooLarge:
@@ -91,15 +109,28 @@ def read_fit(path: str | PathLike[str], max_bytes: float | None = None) -> dict[
             ) from error
 
 
-def _parts(file: Archive) -> dict[str, Any]:
+def header_and_arrays(file: Archive) -> tuple[FitHeader, dict[str, NDArray[Any]]]:
+    """Return the header of a fit, checked, and all arrays of its file."""
     if "header" not in file:
         raise ValueError("it has no header")
     header = FitHeader.of(str(file.read("header")))
-    arrays = _all_stored({name: file.read(name) for name in file.headers if name != "header"})
+    return header, _all_stored({name: file.read(name) for name in file.headers if name != "header"})
+
+
+def parts_of_fit(header: FitHeader, arrays: dict[str, NDArray[Any]], model: Model | None = None) -> dict[str, Any]:
+    """Return the parts of a fit by name.
+
+    Parameters
+    ----------
+    header, arrays
+        What its file holds.
+    model
+        The model, if it is not among the arrays.
+    """
     shape = tuple(header.shape)
     labels = _read_labels(header, arrays)
     return {
-        "model": _read_model(header.kind, shape, _named(arrays, "model.")),
+        "model": model or read_model(header.kind, shape, _named(arrays, "model.")),
         "status": header.status,
         "history": History(header.history),
         "recipe": header.recipe,
@@ -108,14 +139,14 @@ def _parts(file: Archive) -> dict[str, Any]:
         "baselines": header.baselines,
         "timing": header.timing,
         "bounds": header.bounds,
-        "core": None if header.core is None else _read_model(header.core, shape, _named(arrays, "core.")),
+        "core": None if header.core is None else read_model(header.core, shape, _named(arrays, "core.")),
         "observations": _read_data(shape, _named(arrays, "data.")),
         "labels": labels,
         "restore": _read_restorer(header, arrays, labels),
     }
 
 
-class _Arrays(dict[str, NDArray[Any]]):
+class Arrays(dict[str, NDArray[Any]]):
     """Arrays by name; one that is missing is a fault of the file."""
 
     def __missing__(self, name: str) -> NDArray[Any]:
@@ -124,10 +155,10 @@ class _Arrays(dict[str, NDArray[Any]]):
 
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose names begin with a prefix, without it."""
-    return _Arrays({name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)})
+    return Arrays({name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)})
 
 
-def _read_model(kind: str, shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Model:
+def read_model(kind: str, shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Model:
     """Return a model of finite numbers, of the shape that the header says."""
     for name, array in arrays.items():
         # An index is a whole number, and the kind of a model inside of another one is a text.

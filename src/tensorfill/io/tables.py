@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from .._support.optional import need
@@ -58,17 +60,42 @@ def read_parquet(
 
 def parquet_table(source: Source) -> Any:
     """Return the table of a Parquet file, as one of pandas."""
+    with opened_parquet(source) as file:
+        said = file.metadata
+        source.need(max(said.num_rows * said.num_columns, 0))
+        return arrow_rows(source, file).to_pandas()
+
+
+@contextmanager
+def opened_parquet(source: Source) -> Iterator[Any]:
+    """Open a Parquet file; what a library says of a damaged one becomes a sentence."""
     need("pandas", "files")
-    arrow, parquet = need("pyarrow", "files"), need("pyarrow.parquet", "files")
+    parquet = need("pyarrow.parquet", "files")
     with (
         source.read_as("a Parquet table"),
         source.path.open("rb") as stream,
         parquet.ParquetFile(stream, page_checksum_verification=True) as file,
     ):
-        said = file.metadata
-        source.need(max(said.num_rows * said.num_columns, 0))
-        batches = []
-        for batch in file.iter_batches(ROWS_AT_ONCE):
-            source.spend(batch.nbytes)
-            batches.append(batch)
-        return arrow.Table.from_batches(batches, file.schema_arrow).to_pandas()
+        yield file
+
+
+def arrow_rows(
+    source: Source, file: Any, groups: Sequence[int] | None = None, columns: Sequence[str] | None = None
+) -> Any:
+    """Return rows of an open Parquet file as a table of Arrow.
+
+    Parameters
+    ----------
+    source, file
+        The file.
+    groups, columns
+        The row groups and columns to read; by default all.
+    """
+    batches = []
+    for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=columns):
+        source.spend(batch.nbytes)
+        batches.append(batch)
+    schema = file.schema_arrow
+    if columns is not None:
+        schema = need("pyarrow", "files").schema([schema.field(name) for name in columns])
+    return need("pyarrow", "files").Table.from_batches(batches, schema)

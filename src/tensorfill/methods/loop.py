@@ -63,6 +63,9 @@ class Record:
         Whether the step started from an extrapolated point.
     held_out
         The error on the held-out entries, or NaN if there are none.
+    moved, computing
+        On several machines, the bytes that the iteration moved between them, and the seconds in which the slowest one
+        computed; the rest of the time went into moving and waiting.
     """
 
     iteration: int
@@ -72,6 +75,8 @@ class Record:
     ranks: tuple[int, ...]
     momentum: bool = False
     held_out: float = float("nan")
+    moved: int = 0
+    computing: float = float("nan")
 
 
 class History(Records[Record]):
@@ -111,6 +116,8 @@ class Progress:
     f_tau: float
     ranks: tuple[int, ...]
     momentum: bool = False
+    moved: int = 0
+    computing: float = float("nan")
 
     @property
     def merit(self) -> float:
@@ -237,7 +244,9 @@ class Loop:
         now = self._solver.progress()
         score = float("nan") if self._score is None else self._score(self._solver.model())
         seconds = time.monotonic() - self._began
-        return Record(iteration, seconds, now.objective, now.f_tau, now.ranks, now.momentum, score)
+        return Record(
+            iteration, seconds, now.objective, now.f_tau, now.ranks, now.momentum, score, now.moved, now.computing
+        )
 
     def _state(self, solver: Resumable) -> dict[str, Any]:
         return {

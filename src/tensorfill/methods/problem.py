@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..algebra.roughness import Roughness
 from ..algebra.storage import DenseStorage, SparseStorage, Storage
 from ..losses import Huber, Loss, Square
 from ..observations import Observations
+
+if TYPE_CHECKING:
+    from .loop import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +44,24 @@ class Problem:
     offset: Floats | None = None
     _storages: dict[Hashable, Storage] = field(default_factory=dict, init=False, repr=False)
 
+    is_spread: ClassVar[bool] = False
+    """Whether the entries are on several machines, which share one kind of storage."""
+
     @property
     def curvature(self) -> float:
         """The Lipschitz constant rho of the gradient."""
         return float(self.loss.curvature) + (0.0 if self.roughness is None else self.roughness.curvature)
+
+    @property
+    def norm(self) -> float:
+        """The norm of the observed values."""
+        return float(np.linalg.norm(self.observations.values))
+
+    @property
+    def slope_at_zero(self) -> float:
+        """The norm of the gradient at zero."""
+        slope = self.gradient(np.zeros_like(self.observations.values))
+        return float(np.linalg.norm(slope.astype(np.float64, copy=False)))
 
     def with_roughness(self, roughness: Roughness | None) -> Problem:
         """Return the problem with another roughness; both share the stored observations."""
@@ -108,6 +125,10 @@ class Problem:
 
         in_pieces(len(seen), fill)
         return out
+
+    def watched(self, solver: Solver) -> Solver:
+        """Return a solver at work on this problem, or one that does more around each of its steps."""
+        return solver
 
     def sparse_storage(self, modes: tuple[int, ...]) -> SparseStorage:
         """Return the sparse storage for these modes, made once for all methods."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -132,6 +132,44 @@ class FoldedLowRank(OfComponents):
             parts.append(Component(part.mode, part.u[indices[part.mode]], part.s, v))
         return FoldedLowRank([len(index) for index in indices], parts, self.weights)
 
+    @classmethod
+    def joined(cls, parts: Iterable[FoldedLowRank], mode: int, shape: Sequence[int]) -> FoldedLowRank:
+        """Return the model of a tensor from models of ranges of its slices, the inverse of `restrict` along one mode.
+
+        Parameters
+        ----------
+        parts
+            The models of the first slices along `mode`, of the next ones, and so on; they differ only in their shape
+            and in what belongs to these slices.
+        mode
+            The mode.
+        shape
+            The shape of the whole tensor.
+
+        Examples
+        --------
+        >>> whole = FoldedLowRank((2, 1), [Component(0, np.eye(2), np.array([3.0, 1.0]), np.ones((1, 2)))], [1.0])
+        >>> parts = [whole.restrict([np.array([index]), np.array([0])]) for index in range(2)]
+        >>> FoldedLowRank.joined(parts, 0, (2, 1)).to_dense().ravel()
+        array([3., 1.])
+        """
+        whole: list[Component] = []
+        weights: tuple[float, ...] = ()
+        first = 0
+        for part in parts:
+            if not whole:
+                whole, weights = [_room_for(own, mode, shape) for own in part.components], part.weights
+            last = first + part.shape[mode]
+            for own, all_of_it in zip(part.components, whole, strict=True):
+                if own.mode == mode:
+                    all_of_it.u[first:last] = own.u
+                    continue
+                before, after = sizes_around(shape, mode, without=own.mode)
+                rows = all_of_it.v.reshape(before, shape[mode], after * own.rank)
+                rows[:, first:last] = own.v.reshape(before, last - first, after * own.rank)
+            first = last
+        return cls(shape, whole, weights)
+
     def multiplied(self, mode: int, matrix: Matrix) -> FoldedLowRank:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
         matrix = matrix.astype(self.dtype)
@@ -187,6 +225,13 @@ class FoldedLowRank(OfComponents):
         """Return the model with the arrays that `to_arrays` returned."""
         parts = stored_components(shape, arrays, lambda mode: columns(shape, mode))
         return cls(shape, parts, arrays["weights"].tolist())
+
+
+def _room_for(part: Component, mode: int, shape: Sequence[int]) -> Component:
+    """Return a component with room for all slices along `mode`, and the rest as in that of some slices."""
+    if part.mode == mode:
+        return replace(part, u=np.empty((shape[mode], part.rank), dtype=part.u.dtype))
+    return replace(part, v=np.empty((columns(shape, part.mode), part.rank), dtype=part.v.dtype))
 
 
 def stored_components(

@@ -93,7 +93,7 @@ class RankGuard:
 
     def _refusal(self, ranks: tuple[int, ...]) -> str:
         found = self._regulariser
-        penalty, largest = found.penalties[0], float(np.linalg.norm(self._problem.observations.values))
+        penalty, largest = found.penalties[0], self._problem.norm
         threshold = cut(penalty, found.total / found.tau, largest=largest)
         return (
             f"lam={found.lam[0]:.6g} with penalty {penalty!r} keeps singular values above {threshold:.4g}, which those "
@@ -164,7 +164,7 @@ def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> f
     storage = settings.storage_for(problem, regulariser.modes)
     shape, dtype = problem.observations.shape, problem.observations.dtype
     zero = storage.point([storage.zero(mode, dtype) for mode in regulariser.modes], regulariser.weights)
-    unfolding = storage.unfoldings(zero, problem.gradient(zero.seen) / -regulariser.tau)
+    unfolding = storage.unfoldings(zero, problem.gradient(zero.seen, -1 / regulariser.tau))
     largest = 0.0
     for mode in regulariser.modes:
         start = rng.standard_normal((shape[mode], min(4, shape[mode]))).astype(dtype)

@@ -184,15 +184,16 @@ class Nort(Method):
         convex = all(isinstance(penalty, Nuclear) for penalty in regulariser.penalties)
         # In data that is small or mostly observed, a step of NORT costs little and gains much, and ranks may be high.
         is_large = not dense_is_faster(problem.observations) and not convex
+        may_polish = is_large and _is_least_squares(problem) and not problem.is_spread
         solver: NortSolver | PolishingSolver
-        if self.polish is True or (self.polish == "auto" and is_large and _is_least_squares(problem)):
+        if self.polish is True or (self.polish == "auto" and may_polish):
             polish = Polish(problem.observations, rng)
             solver = PolishingSolver(self.solver(problem, start, rng), lambda at: self.solver(problem, at, rng), polish)
         else:
             solver = self.solver(problem, start, rng)
         # From zero, the first steps of a small lambda may pass through high ranks that later ones leave again.
         guarded = is_large and self.max_rank is None and start is not None
-        return RankGuard(solver, self, problem) if guarded else solver
+        return problem.watched(RankGuard(solver, self, problem) if guarded else solver)
 
     def solver(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> NortSolver:
         """Return Algorithm 2 at `start`, or at zero."""
@@ -218,13 +219,12 @@ class Nort(Method):
 
     def _check_lambda(self, problem: Problem) -> None:
         """Refuse a lambda that takes nothing away, and would be reached after hundreds of larger ones."""
-        found, values = self.regulariser(problem), problem.observations.values
+        found = self.regulariser(problem)
         if found.total == 0 or not math.isfinite(found.tau):
             return
         # No singular value of the first step from zero is larger than this.
-        first = problem.gradient(np.zeros_like(values)).astype(np.float64) / found.tau
-        largest = float(np.linalg.norm(first))
-        rounding = float(np.finfo(values.dtype).eps) * largest
+        largest = problem.slope_at_zero / found.tau
+        rounding = float(np.finfo(problem.observations.dtype).eps) * largest
         penalty, weight = found.penalties[0], found.total / found.tau
         if not is_set_to_zero(penalty, weight, rounding, largest=largest) and has_threshold(penalty, largest):
             raise ValueError(
@@ -270,6 +270,8 @@ class Nort(Method):
 
     def storage_for(self, problem: Problem, modes: tuple[int, ...]) -> Storage:
         """Return where the iterates live."""
+        if problem.is_spread:
+            return problem.sparse_storage(modes)
         if self.storage == "dense" or (self.storage == "auto" and dense_is_faster(problem.observations)):
             return problem.dense_storage()
         if self.svd == "exact":

@@ -1,0 +1,73 @@
+"""Where the workers come from: a client that is given, the current one, or a local cluster."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from .._support.checks import whole_number
+from .._support.optional import need
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+HERE = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
+"""How the address of a worker on this machine begins."""
+
+
+class LocalClusterWarning(UserWarning):
+    """There was no Dask client, so a cluster was started on this machine."""
+
+
+class Connection:
+    """A connection to a cluster, which ends the cluster at the end if it started it.
+
+    Parameters
+    ----------
+    client
+        A `distributed.Client`; by default the current one, and a local cluster if there is none.
+    n_workers, memory_limit
+        The number of processes of a local cluster, and the memory of each, such as ``"1GiB"``; by default one for each
+        core, and what Dask gives them.
+    """
+
+    def __init__(self, client: Any = None, n_workers: int | None = None, memory_limit: str | int | None = None) -> None:
+        distributed = need("distributed", "dask")
+        self._cluster: Any = None
+        if client is not None and not isinstance(client, distributed.Client):
+            raise TypeError(f"client must be a distributed.Client, but {client!r} was given.")
+        self.client: Client = client or self._current(distributed) or self._local(distributed, n_workers, memory_limit)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all workers are on this machine, and so have its folders."""
+        return all(place.startswith(HERE) for place in self.client.ncores())
+
+    def close(self) -> None:
+        """End the cluster, if this started it."""
+        if self._cluster is not None:
+            self.client.close()
+            self._cluster.close()
+            self._cluster = None
+
+    @staticmethod
+    def _current(distributed: Any) -> Any:
+        try:
+            return distributed.get_client()
+        except ValueError:
+            return None
+
+    def _local(self, distributed: Any, n_workers: int | None, memory_limit: str | int | None) -> Any:
+        given: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}
+        if n_workers is not None:
+            given["n_workers"] = whole_number(n_workers, "n_workers", at_least=1)
+        self._cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0", **given)
+        workers = len(self._cluster.workers)
+        warnings.warn(
+            f"There is no Dask client, so a cluster was started on this machine (workers: {workers}); give client, or "
+            "make a distributed.Client first, to use another.",
+            LocalClusterWarning,
+            stacklevel=2,
+        )
+        return self._cluster.get_client()

@@ -1,0 +1,258 @@
+"""Completes a table that is spread over the workers of a Dask cluster, with NORT and its search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .._support.checks import checked_bounds, real_number, seeded, whole_number
+from .._support.clock import Clock, TimeUp
+from .._support.fingerprints import fingerprint
+from .._support.interrupts import Interrupts
+from .._support.progress import Display
+from ..choosing.recipe import Recipe
+from ..choosing.task import Run
+from ..choosing.trials import Trials, fitted
+from ..choosing.walk import search_for
+from ..io.checkpoints import kept_seed, opened
+from ..labels import Labels
+from ..losses import Loss, make_loss
+from ..methods.base import Callback, History, Result, Status, Stopped
+from ..methods.nort import Nort
+from ..methods.search import Path, PathPoint, Trial
+from ..models import FoldedLowRank
+from .answer import SpreadFit
+from .cluster import Connection
+from .journal import SpreadJournal
+from .session import USUAL_RANK, Session
+from .table import SpreadTable
+
+TAKEN = frozenset(
+    (
+        "missing",
+        "value",
+        "loss",
+        "bounds",
+        "dtype",
+        "time_limit",
+        "rng",
+        "progress",
+        "callback",
+        "checkpoint",
+        "resume",
+        "client",
+    )
+)
+"""The arguments of `tensorfill.complete` that a table on several machines takes; the settings of NORT come beside."""
+
+STOPS = (Stopped, TimeUp, KeyboardInterrupt)
+"""What ends a run before its time."""
+
+
+def complete(
+    data: Any,
+    *,
+    client: Any = None,
+    n_workers: int | None = None,
+    memory_limit: str | int | None = None,
+    value: str | None = None,
+    missing: str | None = None,
+    loss: str | Loss = "square",
+    bounds: tuple[float | None, float | None] | None = None,
+    validation: float = 0.1,
+    dtype: DTypeLike = np.float64,
+    time_limit: float | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool = False,
+    callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool | str = "auto",
+    **settings: Any,
+) -> SpreadFit:
+    """Fill in the missing entries of a table that is too large for one machine.
+
+    Parameters
+    ----------
+    data
+        A `dask.dataframe.DataFrame`, a long table with a row for each entry, or what `tensorfill.io.open` returns for
+        Parquet files.
+    client
+        A `distributed.Client`; by default the current one. If there is none, a cluster of processes is started on this
+        machine, with a `LocalClusterWarning`.
+    n_workers, memory_limit
+        The number of processes of such a cluster, and the memory of each, such as ``"1GiB"``.
+    value
+        The column that has the values; by default the last.
+    missing
+        ``"zero"`` if zeros are missing too.
+    loss
+        ``"square"``, ``"huber"``, or an object with `value`, `derivative` and `curvature`.
+    bounds
+        Predictions are clipped to (low, high); None is no limit.
+    validation
+        The share of the entries that is held out to choose settings, at most a million of them. They are drawn on the
+        workers.
+    dtype
+        ``float64``, or ``float32`` at half the memory.
+    time_limit, rng, progress, callback
+        As in `tensorfill.complete`.
+    checkpoint, resume
+        As in `tensorfill.complete`; the file has the factors of the model whole, so this machine must have room for
+        them. It is in a folder that all workers see: there they keep their work too, and if one of them is lost, its
+        work goes on from there. Without a checkpoint they do so in a temporary folder, if all of them are on this
+        machine.
+    **settings
+        The settings of `tensorfill.Nort`, such as ``lam``, ``penalty``, ``modes`` and ``max_rank``. What is left open
+        is chosen on held-out entries.
+
+    Returns
+    -------
+    SpreadFit
+        The completed tensor, on the workers.
+    """
+    clock = Clock(time_limit)
+    share = real_number(validation, "validation", above=0, below=1)
+    limits, chosen = checked_bounds(bounds), _checked_loss(loss)
+    asked = {"validation": validation, "bounds": bounds, **settings}
+    kept = kept_seed(checkpoint, resume)
+    seed, random = seeded(kept if rng is None else rng)
+    path = None if checkpoint is None else FilePath(checkpoint).absolute()
+    connection = Connection(client, n_workers, memory_limit)
+    try:
+        with Interrupts(clock) as interrupts, Display(progress, clock) as display:
+            display.begin("reading labels", None)
+            table = SpreadTable.of(data, connection.client, value=value, dtype=dtype, missing=missing)
+            method = _method(settings, table.labels)
+            display.begin("dividing entries among workers", None)
+            session = Session(connection, table, chosen, _rank(method), method.modes, path)
+            identity = {
+                "data": session.fingerprint, "settings": fingerprint(method, share), "seed": str(seed)
+            }  # fmt: skip
+            with opened(path, lambda: identity, fresh=resume is False) as journal:
+                if path is not None:
+                    clock.journal = SpreadJournal(journal, session.crew, session.cut)
+                run = Run(random, clock, display, callback, interrupts)
+                method, result, points = Completion(session, method, run).answer(share)
+                model = session.left_there(result.model)
+            session.close()
+    except BaseException:
+        connection.close()
+        raise
+    return SpreadFit(
+        model=model,
+        status=Status.INTERRUPTED if interrupts.noted else result.status,
+        history=result.history,
+        recipe=Recipe(method=method, loss=chosen, seed=seed, asked=asked),
+        path=Path(points) if points else None,
+        timing=display.timing(),
+        bounds=limits,
+        labels=table.labels,
+        restore=table.restore,
+        entries=table.count,
+        ended=connection.close,
+    )
+
+
+class Completion:
+    """Chooses what is left open, and fits all entries.
+
+    Parameters
+    ----------
+    session
+        The table on the workers.
+    method
+        NORT, with its settings.
+    run
+        The clock, the display and the rest that accompanies a run.
+    """
+
+    def __init__(self, session: Session, method: Nort, run: Run) -> None:
+        self._session, self._method, self._run = session, method, run
+        self._trials: Trials | None = None
+
+    def answer(self, share: float) -> tuple[Nort, Result, list[PathPoint]]:
+        """Return the method with its settings, the result, and every trial."""
+        method, start = self._method, None
+        if method.open_settings:
+            try:
+                with self._run.interrupts.welcome():
+                    method, start = self._searched(share)
+            except STOPS as stop:
+                return self._best_so_far(stop)
+        self._run.display.begin("fitting", method.max_iter, method.tol)
+        problem = self._session.whole()
+        with self._run.interrupts.welcome():
+            result = fitted(
+                method,
+                problem,
+                start,
+                rng=self._run.rng,
+                callback=self._run.watch(),
+                clock=self._run.clock,
+                at_least=0 if start is None else method.steps_to_gather,
+            )
+        return method.resolved(problem), result, self._points
+
+    def _searched(self, share: float) -> tuple[Nort, FoldedLowRank]:
+        """Choose settings on held-out entries, and return them with the answer to start from."""
+        run = self._run
+        run.display.begin("choosing settings of nort", None)
+        split = self._session.split(share, int(run.rng.integers(2**31)))
+
+        def tried(trial: Trial) -> None:
+            run.display.tried(len(self._points), trial.point.held_out)
+
+        self._trials = Trials([split], run.rng, run.clock, run.watch(counting=False), tried)
+        search = search_for(self._method)
+        search.run(self._trials)
+        method: Any = search.final(self._trials, self._session.table.count)
+        start: Any = self._trials.leader.models[0]
+        return method, start
+
+    @property
+    def _points(self) -> list[PathPoint]:
+        return [] if self._trials is None else self._trials.points
+
+    def _best_so_far(self, stop: BaseException) -> tuple[Nort, Result, list[PathPoint]]:
+        """Return the best trial, if there is one."""
+        if self._trials is None or self._trials.best is None:
+            raise stop
+        best: Any = self._trials.best
+        status = Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED
+        if isinstance(stop, Stopped):
+            status = stop.status
+        return best.method, Result(best.models[0], status, History(best.results[0].history)), self._points
+
+
+def _method(settings: Mapping[str, Any], labels: Labels) -> Nort:
+    """Return NORT with settings that the workers can follow."""
+    refused = {"storage": "sparse", "svd": "subspace", "polish": False}
+    for name in refused:
+        if name in settings:
+            raise ValueError(f"{name} is decided by the workers of a Dask cluster; leave it out.")
+    made = Nort(**settings, **refused)  # type: ignore[arg-type]
+    if made.modes is None:
+        return made
+    numbers: Any = labels.numbers(made.modes)
+    return Nort(**{**settings, "modes": numbers}, **refused)  # type: ignore[arg-type]
+
+
+def _rank(method: Nort) -> int:
+    """Return the largest rank that a component may have, or a usual one."""
+    if method.max_rank is None:
+        return USUAL_RANK
+    return max(whole_number(each, "max_rank", at_least=1) for each in np.atleast_1d(method.max_rank))
+
+
+def _checked_loss(loss: str | Loss) -> Loss:
+    made = make_loss(loss)
+    if hasattr(made, "prepared"):
+        raise ValueError(
+            f"loss {loss!r} takes constants from all values, which are on several machines; give 'square' or 'huber'."
+        )
+    return made

@@ -1,0 +1,88 @@
+"""The journal of a run on workers: a checkpoint here, to which the factors on the workers are brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from .._support.journal import Draft, Journal
+from ..algebra.component import Component
+from ..methods.base import Result
+from ..models import FoldedLowRank
+from .crew import Crew
+from .cutting import Cut
+from .rows import Rows, brought_together, spread
+
+T = TypeVar("T")
+
+
+class SpreadJournal(Journal):
+    """Keeps in another journal what is on workers, with its factors whole.
+
+    A run that goes on may have another number of workers: the factors are cut anew.
+
+    Parameters
+    ----------
+    journal
+        Where it is kept.
+    crew, cut
+        The workers, and how the tensor is cut.
+    """
+
+    def __init__(self, journal: Journal, crew: Crew, cut: Cut) -> None:
+        self._journal, self._crew, self._cut = journal, crew, cut
+
+    def recall(
+        self,
+        asked: Sequence[Any],
+        compute: Callable[[Draft], T],
+        *,
+        rng: np.random.Generator | None = None,
+        is_finished: Callable[[T], bool] = lambda answer: True,
+    ) -> T:
+        """Return the answer that is kept for what is asked, or compute and keep it; see `Journal.recall`."""
+        computed: list[T] = []
+
+        def answered(draft: Draft) -> T:
+            computed.append(compute(_SpreadDraft(draft, self)))
+            return cast(T, self.brought(computed[0]))
+
+        found = self._journal.recall(asked, answered, rng=rng, is_finished=is_finished)
+        return computed[0] if computed else cast(T, self.sent(found))
+
+    def brought(self, thing: Any) -> Any:
+        """Return models, results, and lists and dictionaries of these, with their factors here."""
+        return self._changed(
+            thing,
+            lambda part: replace(part, v=brought_together(self._cut, cast(Rows, part.v), part.mode)),
+        )
+
+    def sent(self, thing: Any) -> Any:
+        """Return what `brought` returned with its factors on the workers."""
+        return self._changed(
+            thing, lambda part: replace(part, v=cast(Any, spread(self._crew, self._cut, part.v, part.mode)))
+        )
+
+    def _changed(self, thing: Any, change: Callable[[Component], Component]) -> Any:
+        if isinstance(thing, FoldedLowRank):
+            return FoldedLowRank(thing.shape, [change(part) for part in thing.components], thing.weights)
+        if isinstance(thing, Result):
+            return replace(thing, model=self._changed(thing.model, change))
+        if isinstance(thing, Mapping):
+            return {name: self._changed(each, change) for name, each in thing.items()}
+        return [self._changed(each, change) for each in thing] if isinstance(thing, list) else thing
+
+
+class _SpreadDraft(Draft):
+    """The draft of a piece of work whose factors are on workers."""
+
+    def __init__(self, draft: Draft, journal: SpreadJournal) -> None:
+        self._draft, self._journal = draft, journal
+        self.state = None if draft.state is None else journal.sent(draft.state)
+
+    def offer(self, state: Callable[[], Mapping[str, Any]], *, last: bool = False) -> None:
+        """Keep a state, if it is time to or if it is the last of this run."""
+        self._draft.offer(lambda: self._journal.brought(state()), last=last)

@@ -1,0 +1,127 @@
+"""What travels between the driver and the workers: orders, the arrays beside them, and answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._support.parallel import one_blas_thread, threads
+from .part import Part, Term
+
+Order = tuple[str, tuple[Any, ...]]
+"""The name of a function of `Part`, and its arguments."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands for an array or a future that travels beside the orders."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a worker answers, and how long it took."""
+
+    value: Any
+    seconds: float
+
+
+def made(run: str, number: int, make: Callable[..., Part], *given: Any) -> int:
+    """Make a part on the worker where this runs, and return the number of its entries."""
+    part = make(*given)
+    _parts_here()[run, number] = part
+    return len(part)
+
+
+def carried_out(run: str, number: int, batch: Sequence[Order], after: object, *beside: Any) -> Answer:
+    """Carry out orders on a part of the worker where this runs, and return the answer to the last.
+
+    Dask carries out a task when the futures among its arguments are done, so `after` is only waited for.
+    """
+    from distributed import get_worker
+
+    part = _parts_here()[run, number]
+    began, value = time.perf_counter(), None
+    with one_blas_thread, threads(get_worker().state.nthreads):
+        for order, given in batch:
+            value = getattr(part, order)(*(_unpacked(each, beside) for each in given))
+    return Answer(value, time.perf_counter() - began)
+
+
+def removed(run: str, dask_worker: Any) -> None:
+    """Remove the parts of a run from a worker."""
+    here = _parts_on(dask_worker)
+    for key in [key for key in here if key[0] == run]:
+        del here[key]
+
+
+def _parts_here() -> dict[tuple[str, int], Part]:
+    """Return the parts on the worker where this runs."""
+    from distributed import get_worker
+
+    return _parts_on(get_worker())
+
+
+def _parts_on(worker: Any) -> dict[tuple[str, int], Part]:
+    """Return the parts on a worker, which stay there from one task to the next."""
+    found: dict[tuple[str, int], Part] = vars(worker).setdefault("tensorfill_parts", {})
+    return found
+
+
+def value_of(answer: Answer) -> Any:
+    """Return an answer without the time that it took."""
+    return answer.value
+
+
+def added(first: Answer, second: Answer) -> Answer:
+    """Return the sum of two answers, one by one if they are several."""
+    if isinstance(first.value, tuple):
+        value: Any = tuple(one + other for one, other in zip(first.value, second.value, strict=True))
+    else:
+        value = first.value + second.value
+    return Answer(value, max(first.seconds, second.seconds))
+
+
+def packed(thing: Any, beside: list[Any]) -> Any:
+    """Return orders with a slot for every array and every future, which are listed beside them."""
+    from distributed import Future
+
+    if isinstance(thing, np.ndarray | Future):
+        for number, known in enumerate(beside):
+            if known is thing:
+                return Slot(number)
+        beside.append(thing)
+        return Slot(len(beside) - 1)
+    if isinstance(thing, list | tuple):
+        return type(thing)(packed(each, beside) for each in thing)
+    if isinstance(thing, Term):
+        return replace(thing, u=packed(thing.u, beside), s=packed(thing.s, beside))
+    return thing
+
+
+def _unpacked(thing: Any, beside: Sequence[Any]) -> Any:
+    """Return what `packed` was given."""
+    if isinstance(thing, Slot):
+        found = beside[thing.number]
+        return found.value if isinstance(found, Answer) else found
+    if isinstance(thing, list | tuple):
+        return type(thing)(_unpacked(each, beside) for each in thing)
+    if isinstance(thing, Term):
+        return replace(thing, u=_unpacked(thing.u, beside), s=_unpacked(thing.s, beside))
+    return thing
+
+
+def nbytes_of(thing: Any) -> int:
+    """Return the bytes of the arrays in orders or in an answer."""
+    if isinstance(thing, np.ndarray):
+        return thing.nbytes
+    if isinstance(thing, list | tuple):
+        return sum(map(nbytes_of, thing))
+    if isinstance(thing, Term):
+        return thing.u.nbytes + thing.s.nbytes
+    return 0

@@ -1,0 +1,172 @@
+"""A table in parts on workers: how it is divided, and whether it fits."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._support.fingerprints import fingerprint
+from .._support.types import Floats, Integers
+from .._support.words import bytes_in_words
+from ..algebra.unfolding import columns
+from ..losses import Loss
+from ..models import Model
+from .cluster import Connection
+from .crew import Crew
+from .cutting import Cut, cut_evenly
+from .model import SpreadModel
+from .part import ALL, FITTED, Part
+from .problem import HeldOut, SpreadProblem, SpreadSplit, told
+from .table import SpreadTable, check_duplicates
+
+USUAL_RANK = 10
+"""A rank that is often enough, to estimate the memory before anything is known."""
+
+BLOCKS = 5
+"""Arrays of the size of the right factors that a worker has at its peak: of two iterates, the point between them, the
+block of an unfolding, and the next."""
+
+VECTORS = 5
+"""Vectors with a number for each entry that a worker has at its peak."""
+
+OF_LIMIT = 0.9
+"""A part may need this share of the memory of its worker."""
+
+MOST_HELD_OUT = 1_000_000
+"""At most this many entries are held out: more would not choose better."""
+
+
+class Session:
+    """A table whose entries are on the workers, in parts.
+
+    Parameters
+    ----------
+    connection
+        The cluster.
+    table
+        The table, with its labels.
+    loss
+        How predictions are compared with its values.
+    modes
+        The regularised modes, by number; None for those of the method.
+    beside
+        A file in a folder that all workers see, beside which they keep their work in case one of them is lost; without
+        one, they do so in a temporary folder if they are on this machine.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: SpreadTable,
+        loss: Loss,
+        rank: int = USUAL_RANK,
+        modes: Sequence[int] | None = None,
+        beside: Path | None = None,
+    ) -> None:
+        self.connection, self.table, self.loss = connection, table, loss
+        workers = sorted(connection.client.ncores())
+        split = int(np.argmax(table.shape))
+        self.cut = cut_evenly(table.shape, split, table.counts(split), len(workers))
+        self._check_memory(rank, range(len(table.shape)) if modes is None else modes)
+        self._folder = None
+        if beside is not None or connection.is_local:
+            self._folder = tempfile.mkdtemp(prefix="tensorfill-", dir=None if beside is None else beside.parent)
+        self.crew = Crew(connection.client, workers[: self.cut.parts], self._source, self._folder)
+        self.counts = self.crew.make()
+
+    def split(self, share: float, seed: int) -> SpreadSplit:
+        """Hold out a share of the entries, drawn on the workers, and return what is fitted and what is held out."""
+        share = min(share, MOST_HELD_OUT / self.table.count)
+        answers = self.crew.settle("hold_out", [(share, seed)] * self.cut.parts)
+        fitted = sum(count for count, _, _ in answers)
+        held_out: Any = HeldOut(np.concatenate([values for _, _, values in answers]))
+        return SpreadSplit(self._problem(FITTED, fitted, f"without {share} by {seed}"), held_out)
+
+    def whole(self) -> SpreadProblem:
+        """Return the problem of all entries; what was made for a split makes room."""
+        self.crew.settle("take_all", [()] * self.cut.parts)
+        return self._problem(ALL, self.table.count)
+
+    def left_there(self, model: Model) -> SpreadModel:
+        """Return a model of the workers as one that stays on them when everything else is gone."""
+        cut, terms = self.cut, told(self._problem(ALL, self.table.count), model)
+        parts = self.crew.left_there("model", [(each,) for each in terms])
+        return SpreadModel(self.connection.client, cut.shape, cut.mode, cut.bounds, parts)
+
+    def close(self) -> None:
+        """Remove the entries from the workers, and all that was computed with them."""
+        self.crew.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells the table from others, however it is cut."""
+        entries = sum(self.crew.ask("digest")) % 2**64
+        return fingerprint(self.table.labels.names, self.table.shape, str(self.table.dtype), self.loss, entries)
+
+    def _problem(self, which: str, count: int, known_as: str = "") -> SpreadProblem:
+        return SpreadProblem.of(
+            self.crew, self.cut, which, self.loss, count, self.table.dtype, f"{self.fingerprint} {known_as}"
+        )
+
+    def _source(self, part: int) -> tuple[Callable[..., Part], Sequence[Any]]:
+        pieces = self.table.pieces(self.cut.mode, self.cut.bounds, [part])[part]
+        return assembled, [self.cut, part, self.loss, self.table.labels_on_workers(), *pieces]
+
+    def _check_memory(self, rank: int, modes: Sequence[int]) -> None:
+        """Refuse a table that the workers have no room for, before anything is sent to them."""
+        limits = self.connection.client.run(memory_limit)
+        counts = np.add.reduceat(self.table.counts(self.cut.mode), self.cut.bounds[:-1])
+        needed = [
+            memory_of(self.cut, part, int(count), self.table.dtype, rank, modes) for part, count in enumerate(counts)
+        ]
+        least = min((limit for limit in limits.values() if limit), default=0)
+        if least and max(needed) > OF_LIMIT * least:
+            raise MemoryError(
+                f"a worker would need {bytes_in_words(max(needed))} for its part of the table at rank {rank}, but a "
+                f"worker of this cluster may use {bytes_in_words(least)}; add workers, or give them more memory, "
+                "modes without the longest unfoldings, or dtype=float32."
+            )
+
+
+def memory_of(cut: Cut, part: int, count: int, dtype: np.dtype[Any], rank: int, modes: Sequence[int]) -> float:
+    """Return about how many bytes a part needs on its worker.
+
+    Parameters
+    ----------
+    cut, part, count
+        How the tensor is cut, which part this is, and how many entries it has.
+    dtype
+        The type of the values.
+    rank
+        The rank of each component.
+    modes
+        The regularised modes.
+    """
+    shape = cut.shape_of(part)
+    index = 4 if max(shape) < 2**31 else 8
+    # The entries, those of them that are fitted, and their places in each unfolding.
+    entries = count * (2 * (len(shape) * index + dtype.itemsize) + VECTORS * dtype.itemsize)
+    places = sum(count * (index + (4 if columns(shape, mode) < 2**31 else 8)) for mode in modes)
+    factors = sum(columns(shape, mode) * rank * dtype.itemsize * BLOCKS for mode in modes)
+    return float(entries + places + factors)
+
+
+def memory_limit(dask_worker: Any) -> int:
+    """Return how many bytes the worker where this runs may use; 0 for no limit."""
+    return int(dask_worker.memory_manager.memory_limit or 0)
+
+
+def assembled(cut: Cut, number: int, loss: Loss, labels: Any, *pieces: tuple[Integers, Floats]) -> Part:
+    """Put a part together on its worker, from what each chunk of the table has of it."""
+    coords = np.concatenate([coords for coords, _ in pieces])
+    values = np.concatenate([values for _, values in pieces])
+    check_duplicates(coords, labels)
+    return Part(cut, number, coords, values, loss)

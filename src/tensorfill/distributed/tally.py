@@ -1,0 +1,134 @@
+"""One pass over a long table: the distinct keys of each mode and how many entries each has, found chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from .._support.types import Booleans, Floats, Integers
+from ..adapters.tables import no_numbers, refuse_missing_keys
+from .chunks import PANDAS, Origin, rows_of
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What the columns of a long table are for.
+
+    Parameters
+    ----------
+    keys
+        The columns of the modes, in their order.
+    value
+        The column of the values.
+    missing
+        ``"zero"`` if zeros are missing too.
+    dtype
+        The type of the values.
+    """
+
+    keys: tuple[Hashable, ...]
+    value: Hashable
+    missing: str | None
+    dtype: np.dtype[Any]
+
+    @property
+    def all(self) -> list[Hashable]:
+        """All columns that are read."""
+        return [*self.keys, self.value]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What was found in some chunks that follow each other.
+
+    Parameters
+    ----------
+    keys
+        The distinct keys of each mode, in the order of the rows.
+    counts
+        The number of entries of each of these keys.
+    rows
+        The number of rows; those without a value count.
+    refusal
+        Why the first bad chunk among them is refused, if there is one; then the rest says nothing.
+    """
+
+    keys: tuple[Any, ...] = ()
+    counts: tuple[Integers, ...] = ()
+    rows: int = 0
+    refusal: Exception | None = None
+
+
+def tallied(content: Any, origin: Origin, *, columns: Columns) -> Tally:
+    """Return what is found in one chunk, on a worker.
+
+    A bad chunk is an answer and no error: so the first one is named, whichever is read first, and workers do not write
+    about it.
+    """
+    try:
+        table = rows_of(content, columns.all)
+        seen = seen_values(table, columns, origin)[0]
+        for column in columns.keys:
+            refuse_missing_keys(PANDAS.missing(table, column), column, origin.row)
+    except (ValueError, TypeError, OSError) as error:
+        return Tally(refusal=type(error)(str(error)))
+    keys, counts = [], []
+    for column in columns.keys:
+        own, places = PANDAS.numbered(table, column)
+        keys.append(own)
+        counts.append(np.bincount(places[seen], minlength=len(own)))
+    return Tally(tuple(keys), tuple(counts), len(table))
+
+
+def united(tallies: Sequence[Tally]) -> Tally:
+    """Return what was found in several groups of chunks together, in their order."""
+    for each in tallies:
+        if each.refusal is not None:
+            return each
+    keys, counts = [], []
+    try:
+        for mode in range(len(tallies[0].keys)):
+            own, places = PANDAS.united([each.keys[mode] for each in tallies])
+            keys.append(own)
+            total = np.zeros(len(own), dtype=np.int64)
+            for each, place in zip(tallies, places, strict=True):
+                total[place] += each.counts[mode]
+            counts.append(total)
+    except TypeError as error:
+        return Tally(refusal=error)
+    return Tally(tuple(keys), tuple(counts), sum(each.rows for each in tallies))
+
+
+def seen_values(table: Any, columns: Columns, origin: Origin) -> tuple[Booleans, Floats]:
+    """Return which rows of a chunk have a value, and the values of these."""
+    numbers = PANDAS.numbers(table, columns.value)
+    if numbers is None:
+        raise _refused_column(table, columns, origin)
+    seen = ~np.isnan(numbers) & ((numbers != 0) | (columns.missing != "zero"))
+    with np.errstate(over="ignore"):
+        values = numbers.astype(columns.dtype, copy=False)
+    wrong = np.isinf(values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        limit = "finite" if np.isinf(numbers[row]) else f"within the range of {columns.dtype}"
+        raise ValueError(
+            f"values must be {limit}, but {columns.value!r} is {numbers[row]} in {origin.row(row)}; leave out what is "
+            "missing, or correct it."
+        )
+    return seen, values if seen.all() else values[seen]
+
+
+def _refused_column(table: Any, columns: Columns, origin: Origin) -> Exception:
+    """Return the error for a column of values that holds something else, which may be so in a single row."""
+    values, missing = table[columns.value], PANDAS.missing(table, columns.value)
+    for row, each in enumerate(values.tolist() if values.dtype == object else []):
+        if not isinstance(each, Number) and not missing[row]:
+            return ValueError(
+                f"values must be numbers, but {columns.value!r} is {each!r} in {origin.row(row)}; leave out what is "
+                "missing, or correct it."
+            )
+    return no_numbers(columns.all, columns.value)

@@ -1,0 +1,137 @@
+"""The storage on workers does what the storage on one machine does."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+from tensorfill import Nort
+from tensorfill.algebra.component import Component
+from tensorfill.algebra.storage import SparseStorage
+from tensorfill.algebra.unfolding import columns
+from tensorfill.distributed.crew import Crew
+from tensorfill.distributed.cutting import cut_evenly
+from tensorfill.distributed.part import ALL, Part
+from tensorfill.distributed.problem import SpreadProblem
+from tensorfill.distributed.rows import brought_together
+from tensorfill.distributed.storage import SpreadStorage
+from tensorfill.losses import Huber, Square
+from tensorfill.methods.problem import Problem
+from tensorfill.observations import Observations
+
+SHAPE, MODES = (9, 8, 10), (0, 1, 2)
+
+
+def observations(rng, shape=SHAPE):
+    mask = rng.random(shape) < 0.4
+    truth = np.einsum("ar,br,cr->abc", *(rng.standard_normal((size, 2)) for size in shape))
+    return Observations(np.argwhere(mask), truth[mask] + 0.1 * rng.standard_normal(mask.sum()), shape)
+
+
+def spread(client, obs, parts, split, loss=None, folder=None):
+    counts = np.bincount(obs.coords[:, split], minlength=obs.shape[split])
+    cut = cut_evenly(obs.shape, split, counts, parts)
+    workers = sorted(client.ncores())
+
+    def source(part):
+        own = cut.part_of(obs.coords[:, split]) == part
+        return Part, [cut, part, obs.coords[own], obs.values[own], loss or Square()]
+
+    crew = Crew(client, [workers[part % len(workers)] for part in range(cut.parts)], source, folder)
+    assert sum(crew.make()) == len(obs)
+    crew.settle("take_all", [()] * cut.parts)
+    return SpreadProblem.of(crew, cut, ALL, loss or Square(), len(obs), obs.dtype)
+
+
+def orthonormal(rng, shape, mode, rank):
+    u = np.linalg.qr(rng.standard_normal((shape[mode], rank)))[0]
+    v = np.linalg.qr(rng.standard_normal((columns(shape, mode), rank)))[0]
+    return Component(mode, u, np.sort(rng.random(rank))[::-1] + 1, v)
+
+
+@pytest.fixture(params=[(1, 0), (2, 0), (3, 1), (2, 2)], ids=lambda given: f"{given[0]} parts of mode {given[1]}")
+def both(request, client):
+    obs = observations(np.random.default_rng(0))
+    problem = spread(client, obs, *request.param)
+    yield SparseStorage(obs, MODES), problem.sparse_storage(MODES), Problem(obs, Square()), problem
+    problem.crew.close()
+
+
+def points(storage, seed, ranks=(2, 1, 3)):
+    rng = np.random.default_rng(seed)
+    return storage.point([orthonormal(rng, SHAPE, mode, rank) for mode, rank in enumerate(ranks)], (0.5, 0.3, 0.2))
+
+
+def test_a_point_has_the_same_norm_and_the_same_loss(both):
+    here, there, problem, spread_problem = both
+    one, other = points(here, 1), points(there, 1)
+    assert there.square(other) == pytest.approx(here.square(one), rel=1e-12)
+    assert spread_problem.value(other.seen) == pytest.approx(problem.value(one.seen), rel=1e-12)
+    assert spread_problem.norm == pytest.approx(problem.norm)
+    assert spread_problem.slope_at_zero == pytest.approx(problem.slope_at_zero)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.4])
+def test_unfoldings_have_the_same_products(both, gamma):
+    here, there, problem, spread_problem = both
+    found = []
+    for storage, asked in ((here, problem), (there, spread_problem)):
+        now, before = points(storage, 1), points(storage, 2)
+        point = storage.extrapolated(now, before, gamma) if gamma else now
+        unfolding = storage.unfoldings(point, asked.gradient(point.seen, -0.7))
+        found.append([unfolding(mode) for mode in MODES])
+    rng = np.random.default_rng(3)
+    for mode, (one, other) in enumerate(zip(*found, strict=True)):
+        a = rng.standard_normal((SHAPE[mode], 4))
+        assert one.shape == other.shape
+        trip, far = one.round_trip(a), other.round_trip(a)
+        np.testing.assert_allclose(far.gram, trip.gram, atol=1e-10)
+        np.testing.assert_allclose(far.product, trip.product, atol=1e-10)
+        np.testing.assert_allclose(brought_together(there.cut, far.block, mode), trip.block, atol=1e-10)
+        small = rng.standard_normal((4, 2))
+        np.testing.assert_allclose(other.right(far.block @ small), one.right(trip.block @ small), atol=1e-10)
+        np.testing.assert_allclose(far.block.T @ far.block, trip.gram, atol=1e-10)
+
+
+def settings(**changes):
+    given = {"lam": 0.3, "penalty": "capped_l1", "theta": 1.0, "max_rank": 4, "max_iter": 20, "tol": 0.0}
+    return Nort(**{**given, "storage": "sparse", "svd": "subspace", "polish": False, **changes})
+
+
+@pytest.mark.parametrize(
+    ("loss", "momentum", "parts"), [(Square(), True, 1), (Square(), True, 3), (Huber(0.5), False, 2)]
+)
+def test_twenty_iterations_from_the_same_start_are_the_same(client, loss, momentum, parts):
+    obs = observations(np.random.default_rng(5))
+    method = settings(momentum=momentum)
+    start = settings(max_iter=2).solve(Problem(obs, loss), rng=0).model
+    expected = method.solve(Problem(obs, loss), start=start, rng=1)
+    problem = spread(client, obs, parts, 2, loss)
+    found = method.solve(problem, start=start, rng=1)
+    np.testing.assert_allclose(found.history["f_tau"], expected.history["f_tau"], rtol=1e-10)
+    for one, other in zip(expected.model.components, found.model.components, strict=True):
+        np.testing.assert_allclose(other.s, one.s, rtol=1e-8)
+    assert min(found.history["moved"][1:]) > 0
+    assert min(found.history["computing"][1:]) > 0
+    problem.crew.close()
+
+
+def test_names_that_nobody_refers_to_are_forgotten(client):
+    obs = observations(np.random.default_rng(6))
+    problem = spread(client, obs, 2, 0)
+    result = settings(max_iter=3).solve(problem, rng=0)
+    names = problem.crew.ask("names")
+    assert names[0] == names[1]
+    # The right factors of the answer are all that is left.
+    kept = {component.v.name for component in result.model.components}
+    assert set(names[0]) == kept
+    problem.crew.close()
+
+
+def test_the_storage_is_of_the_problem(client):
+    obs = observations(np.random.default_rng(6))
+    problem = spread(client, obs, 2, 0)
+    assert isinstance(settings().storage_for(problem, MODES), SpreadStorage)
+    with pytest.raises(ValueError, match="graphs"):
+        problem.sparse_storage(MODES).energy(None, None)
+    problem.crew.close()
