@@ -122,7 +122,7 @@ def on_workers(folder: str, count: int, workers: int) -> dict[str, Any]:
         before = client.run(watched)
         began = time.perf_counter()
         table = SpreadTable.of(open_files(folder), client)
-        session = Session(Connection(client), table, Square(), RANK, (0, 1))
+        session = Session(Connection(client), table, Square(), (0, 1), RANK)
         problem = session.whole()
         read = time.perf_counter() - began
         crew = session.crew

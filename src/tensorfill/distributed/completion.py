@@ -24,6 +24,7 @@ from ..labels import Labels
 from ..losses import Loss, make_loss
 from ..methods.base import Callback, History, Result, Status, Stopped
 from ..methods.nort import Nort
+from ..methods.nort.modes import regularised_modes
 from ..methods.search import Path, PathPoint, Trial
 from ..models import FoldedLowRank
 from .answer import SpreadFit
@@ -129,7 +130,8 @@ def complete(
             table = SpreadTable.of(data, connection.client, value=value, dtype=dtype, missing=missing)
             method = _method(settings, table.labels)
             display.begin("dividing entries among workers", None)
-            session = Session(connection, table, chosen, _rank(method), method.modes, path)
+            modes = regularised_modes(method.modes, table.shape, table.count)
+            session = Session(connection, table, chosen, modes, _rank(method), path)
             identity = {
                 "data": session.fingerprint, "settings": fingerprint(method, share), "seed": str(seed)
             }  # fmt: skip

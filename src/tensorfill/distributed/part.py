@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.types import Floats, Integers
+from .._support.types import Floats
 from ..algebra.component import Component, WeightedComponent
 from ..algebra.crossmode import inner_product
 from ..algebra.operators import SparsePlusLowRank
@@ -79,18 +79,15 @@ class Part:
     ----------
     cut, number
         How the tensor is cut, and which part this is.
-    coords, values
-        The entries of the part, in the numbering of the whole tensor.
+    observations
+        The entries of the part, counted from its first slice along the split mode.
     loss
         How predictions are compared with the values.
     """
 
-    def __init__(self, cut: Cut, number: int, coords: Integers, values: Floats, loss: Loss) -> None:
+    def __init__(self, cut: Cut, number: int, observations: Observations, loss: Loss) -> None:
         self._cut, self.number, self._loss = cut, number, loss
-        self._shape = cut.shape_of(number)
-        shifted = coords.copy()
-        shifted[:, cut.mode] -= cut.bounds[number]
-        self._all = Observations(shifted, values, self._shape).astype(values.dtype)
+        self._shape, self._all = cut.shape_of(number), observations
         self._held_out: Observations | None = None
         self._rows: dict[int, Floats] = {}
         self._seen: dict[int, Floats] = {}

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 
 from .._support.fingerprints import fingerprint
-from .._support.types import Floats, Integers
 from .._support.words import bytes_in_words
 from ..algebra.unfolding import columns
+from ..labels import Labels
 from ..losses import Loss
 from ..models import Model
+from .assembly import Piece, part_from_pieces
 from .cluster import Connection
 from .crew import Crew
 from .cutting import Cut, cut_evenly
 from .model import SpreadModel
 from .part import ALL, FITTED, Part
 from .problem import HeldOut, SpreadProblem, SpreadSplit, told
-from .table import SpreadTable, check_duplicates
+from .table import SpreadTable
 
 USUAL_RANK = 10
 """A rank that is often enough, to estimate the memory before anything is known."""
@@ -53,8 +54,8 @@ class Session:
         The table, with its labels.
     loss
         How predictions are compared with its values.
-    modes
-        The regularised modes, by number; None for those of the method.
+    modes, rank
+        The regularised modes, by number, and the rank that they are thought to have.
     beside
         A file in a folder that all workers see, beside which they keep their work in case one of them is lost; without
         one, they do so in a temporary folder if they are on this machine.
@@ -65,19 +66,21 @@ class Session:
         connection: Connection,
         table: SpreadTable,
         loss: Loss,
+        modes: Sequence[int],
         rank: int = USUAL_RANK,
-        modes: Sequence[int] | None = None,
         beside: Path | None = None,
     ) -> None:
         self.connection, self.table, self.loss = connection, table, loss
         workers = sorted(connection.client.ncores())
         split = int(np.argmax(table.shape))
         self.cut = cut_evenly(table.shape, split, table.counts(split), len(workers))
-        self._check_memory(rank, range(len(table.shape)) if modes is None else modes)
+        self._check_memory(rank, modes)
         self._folder = None
         if beside is not None or connection.is_local:
             self._folder = tempfile.mkdtemp(prefix="tensorfill-", dir=None if beside is None else beside.parent)
         self.crew = Crew(connection.client, workers[: self.cut.parts], self._source, self._folder)
+        # One pass over the table for all parts.
+        self._pieces = table.pieces(split, self.cut.bounds, range(self.cut.parts))
         self.counts = self.crew.make()
 
     def split(self, share: float, seed: int) -> SpreadSplit:
@@ -117,7 +120,7 @@ class Session:
         )
 
     def _source(self, part: int) -> tuple[Callable[..., Part], Sequence[Any]]:
-        pieces = self.table.pieces(self.cut.mode, self.cut.bounds, [part])[part]
+        pieces = self._pieces.pop(part, None) or self.table.pieces(self.cut.mode, self.cut.bounds, [part])[part]
         return assembled, [self.cut, part, self.loss, self.table.labels_on_workers(), *pieces]
 
     def _check_memory(self, rank: int, modes: Sequence[int]) -> None:
@@ -164,9 +167,7 @@ def memory_limit(dask_worker: Any) -> int:
     return int(dask_worker.memory_manager.memory_limit or 0)
 
 
-def assembled(cut: Cut, number: int, loss: Loss, labels: Any, *pieces: tuple[Integers, Floats]) -> Part:
+def assembled(cut: Cut, number: int, loss: Loss, labels: Labels, *pieces: Piece) -> Part:
     """Put a part together on its worker, from what each chunk of the table has of it."""
-    coords = np.concatenate([coords for coords, _ in pieces])
-    values = np.concatenate([values for _, values in pieces])
-    check_duplicates(coords, labels)
-    return Part(cut, number, coords, values, loss)
+    first, last = cut.bounds[number], cut.bounds[number + 1]
+    return Part(cut, number, part_from_pieces(pieces, labels, cut.mode, first, last), loss)
