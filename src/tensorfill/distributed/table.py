@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from .._support.checks import choice, mode_number
+from .._support.optional import need
 from .._support.ordering import take_rows
 from .._support.types import Floats, Integers
 from ..adapters.kinds import MISSING
@@ -228,6 +229,8 @@ def _divided(
 ) -> dict[int, tuple[Integers, Floats]]:
     """Return the coordinates and values of the entries that one chunk has of each part, on a worker."""
     coords, values = coded(rows_of(content, columns.all), columns, labels, origin)
+    # Arrow keeps the memory of the rows for other rows, but there may be none.
+    need("pyarrow", "dask").default_memory_pool().release_unused()
     part = np.searchsorted(bounds, coords[:, mode], side="right") - 1
     order = np.argsort(part, kind="stable")
     starts = np.searchsorted(part[order], [[each, each + 1] for each in parts])
