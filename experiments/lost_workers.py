@@ -35,7 +35,7 @@ from tensorfill.io import open as open_files
 
 CONSOLE = Console()
 ITERATIONS = 20
-SETTINGS = {"lam": 20.0, "penalty": "nuclear", "modes": (0, 1), "max_rank": 5, "max_iter": ITERATIONS, "tol": 0.0}
+SETTINGS = {"lam": 2.0, "penalty": "nuclear", "modes": (0, 1), "max_rank": 5, "max_iter": ITERATIONS, "tol": 0.0}
 
 
 class Killer:

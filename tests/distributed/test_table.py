@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import tensorfill
 from tensorfill.adapters.registry import take_in
-from tensorfill.distributed.table import SpreadTable, check_duplicates
+from tensorfill.distributed.assembly import check_duplicates
+from tensorfill.distributed.table import SpreadTable
 from tensorfill.io import open as open_files
 from tensorfill.labels import Labels
 

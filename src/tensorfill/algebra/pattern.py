@@ -86,7 +86,9 @@ class SparsePattern:
         limits = np.unique(np.linspace(0, leading, max(count, shares) + 1).astype(np.int64))
         if mode == 0:
             # Entries in C order are sorted by this number.
-            place = first.astype(np.int64) * size + self.cols[0].astype(np.int64)
+            place = first.astype(np.int64)
+            place *= size
+            place += self.cols[0]
             cuts = np.searchsorted(place, slices * size + limits[:, None] * (size // leading))
         else:
             cuts = np.searchsorted(first, limits)[:, None]

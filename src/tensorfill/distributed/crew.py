@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .orders import Answer, Order, added, carried_out, made, nbytes_of, packed, removed, value_of
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
     from .part import Part
+
+T = TypeVar("T")
 
 LARGE = 2**20
 """Arrays of more bytes than this travel beside the orders, and once for all parts that need the same one."""
@@ -36,6 +38,9 @@ MOST_QUESTIONS, MOST_BYTES = 60, 2**28
 
 PATIENCE = 60.0
 """Seconds to wait for a worker when none is left, or for an answer that no worker is at work on."""
+
+MOST_LOSSES = 4
+"""Workers may be lost so many times at the same point of a run."""
 
 RESTART = 10.0
 """Seconds to wait for a worker in the place of one that is lost, before another gets a second part."""
@@ -130,7 +135,14 @@ class Crew:
 
     def make(self) -> list[int]:
         """Make every part on its worker, and return how many entries each has."""
-        counts: list[int] = self._gathered([self._made(part) for part in range(self.parts)])
+        futures = [self._made(part) for part in range(self.parts)]
+
+        def make_elsewhere(parts: Sequence[int]) -> None:
+            for part in parts:
+                self.places[part] = self._another_place()
+                futures[part] = self._made(part)
+
+        counts: list[int] = _insisted(lambda: self._gathered(futures), make_elsewhere)
         return counts
 
     def new_name(self) -> int:
@@ -206,14 +218,18 @@ class Crew:
 
     def left_there(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[Future]:
         """Return the answer of each part as a future that stays on its worker."""
-        futures = self._sent(order, self._batches(order, given))
-        key = f"tensorfill-keep-{order}-{self.run}"
-        left: list[Future] = [
-            self.client.submit(value_of, each, key=f"{key}-{part}", workers=[self.places[part]], pure=False)
-            for part, each in enumerate(futures)
-        ]
-        self._gathered(left, lambda futures: [])
-        return left
+        batches = self._batches(order, given)
+
+        def left() -> list[Future]:
+            key = f"tensorfill-keep-{order}-{self.run}-{next(self._keys)}"
+            futures: list[Future] = [
+                self.client.submit(value_of, each, key=f"{key}-{part}", workers=[self.places[part]], pure=False)
+                for part, each in enumerate(self._sent(order, batches))
+            ]
+            self._gathered(futures, lambda futures: [])
+            return futures
+
+        return _insisted(left, self._recover)
 
     def close(self) -> None:
         """Remove the parts from the workers."""
@@ -240,12 +256,7 @@ class Crew:
         if self._is_time_for_a_snapshot():
             # What waited goes with the question, so the parts are as they were after the last one.
             self._take_snapshot()
-        while True:
-            try:
-                answers = self._put(question, wanted)
-                break
-            except _Lost as lost:
-                self._recover(lost.parts)
+        answers = _insisted(lambda: self._put(question, wanted), self._recover)
         self._asked.append(question)
         self._asked_bytes += max(nbytes_of(batch) for batch in question.batches)
         self.traffic.questions += 1
@@ -366,21 +377,23 @@ class Crew:
             )
         self.recoveries += 1
         recall: Order = ("recall_all", (self.folder, self._snapshot))
-        try:
-            for part in parts:
+        missing = set(parts)
+
+        def do_again() -> None:
+            for part in missing:
                 self.places[part] = self._another_place()
             again = [
                 self._submitted("again", part, [*self._setup[part], recall], {}, after=self._made(part))
-                if part in parts
+                if part in missing
                 else self._submitted("again", part, [recall], {})
                 for part in range(self.parts)
             ]
             self._gathered(again)
             for question in self._asked:
                 self._put(question)
-        except _Lost as lost:
-            # Those that were made just now may be incomplete, so they are made again too.
-            self._recover(sorted({*parts, *lost.parts}))
+
+        # Those that were made just now may be incomplete, so they are made again too.
+        _insisted(do_again, missing.update)
 
     def _another_place(self) -> str:
         """Return a worker that has no part; after a while, the one with the fewest parts."""
@@ -404,17 +417,25 @@ class Crew:
         if self.folder is not None:
             name, before = f"{self.run}-{next(self._keys)}", self._snapshot
             keep = Question("keep_all", [[("keep_all", (self.folder, name))]] * self.parts)
-            while True:
-                try:
-                    self._put(keep)
-                    break
-                except _Lost as lost:
-                    self._recover(lost.parts)
+            _insisted(lambda: self._put(keep), self._recover)
             self._snapshot = name
             if before is not None:
                 self.later("drop_kept", self.folder, before)
         self._asked.clear()
         self._asked_bytes = 0
+
+
+def _insisted(action: Callable[[], T], again: Callable[[Sequence[int]], object]) -> T:
+    """Return what an action returns; if workers are lost meanwhile, repair that and try again, but not for ever."""
+    for _ in range(MOST_LOSSES):
+        try:
+            return action()
+        except _Lost as lost:
+            again(lost.parts)
+    raise ConnectionError(
+        f"Dask workers were lost {MOST_LOSSES} times at the same point of the run, perhaps because their memory does "
+        "not suffice; add workers, or give them more memory."
+    )
 
 
 class _Lost(Exception):

@@ -108,12 +108,21 @@ def _unpacked(thing: Any, beside: Sequence[Any]) -> Any:
     """Return what `packed` was given."""
     if isinstance(thing, Slot):
         found = beside[thing.number]
-        return found.value if isinstance(found, Answer) else found
+        return _own(found.value if isinstance(found, Answer) else found)
     if isinstance(thing, list | tuple):
         return type(thing)(_unpacked(each, beside) for each in thing)
     if isinstance(thing, Term):
         return replace(thing, u=_unpacked(thing.u, beside), s=_unpacked(thing.s, beside))
     return thing
+
+
+def _own(thing: Any) -> Any:
+    """Return an array in memory of its own.
+
+    One that came in a message may begin at any byte. Loops are compiled differently for such arrays, and their sums
+    differ in the last digit.
+    """
+    return np.require(thing, requirements=["C", "A", "W"]) if isinstance(thing, np.ndarray) else thing
 
 
 def nbytes_of(thing: Any) -> int:

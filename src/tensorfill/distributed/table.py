@@ -19,7 +19,6 @@ from ..adapters.kinds import MISSING
 from ..adapters.tables import ToTable, labels_of_table, no_numbers, refuse_nothing_seen, roles
 from ..algebra.unfolding import smallest_index_type
 from ..labels import Labels
-from .assembly import check_duplicates
 from .chunks import PANDAS, Chunks, Origin, chunks_of, rows_of
 from .tally import Columns, Tally, seen_values, tallied, united
 
@@ -153,10 +152,6 @@ class SpreadTable:
             )
             for part in wanted
         }  # fmt: skip
-
-    def check_duplicates(self, coords: Integers) -> None:
-        """Refuse coordinates of which some are the same, and name the first of them; see `check_duplicates`."""
-        check_duplicates(coords, self.labels)
 
     def labels_on_workers(self) -> Future[Any]:
         """Return the labels as a future that all workers have; they may have lost it with the last worker that did."""
