@@ -5,6 +5,7 @@
 # make test-browser  the report in a browser; installs Debian's chromium where it is missing
 # make fuzz   damaged and forged files of every format, for BUDGET=600 seconds
 # make bench  speed and memory, as ratios within one run
+# make bench-dask  NORT on local clusters of Dask processes, beside one process
 # make experiments  every table and figure of the paper; takes hours, and goes on where it stopped
 # make docs   the documentation, with all its code run, in docs/_build/html
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN := .venv/bin
 # A process of tests for each core; threads of BLAS would wait busily for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test quick test-lowest test-browser fuzz bench experiments docs clean
+.PHONY: demo test quick test-lowest test-browser fuzz bench bench-dask experiments docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -46,6 +47,10 @@ fuzz: .venv/installed-dev
 
 bench: .venv/installed-dev,bench
 	$(BIN)/python benchmarks/run.py
+
+bench-dask: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/python benchmarks/on_dask.py
+	$(BIN)/python benchmarks/dask_model.py
 
 experiments: .venv/installed-dev
 	$(BIN)/tensorfill experiment all

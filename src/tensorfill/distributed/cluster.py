@@ -63,8 +63,9 @@ class Connection:
         if n_workers is not None:
             given["n_workers"] = whole_number(n_workers, "n_workers", at_least=1)
         # Parts are not Dask's to spill, and a worker that is paused for its memory would never go on.
-        given |= {f"memory_{each}_fraction": False for each in ("target", "spill", "pause")}
-        self._cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0", **given)
+        memory = {f"distributed.worker.memory.{each}": False for each in ("target", "spill", "pause")}
+        with need("dask", "dask").config.set(memory):
+            self._cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0", **given)
         workers = len(self._cluster.workers)
         warnings.warn(
             f"There is no Dask client, so a cluster was started on this machine (workers: {workers}); give client, or "
