@@ -12,6 +12,7 @@ from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import large_modes
 from tensorfill.methods.grow import mixtures as mixtures_module
 from tensorfill.methods.grow import terms as module
+from tensorfill.methods.grow.joint import work_of
 from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.grow.terms import clip, terms_of
 from tensorfill.models import CPModel
@@ -118,6 +119,14 @@ def test_fewer_weights_are_tried_if_many_entries_share_a_column(monkeypatch):
         pairs += int(np.sum(counts * (counts - 1) // 2))
     weights = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).most_weights
     assert weights == int(np.ceil(1e5 / pairs)) < mixtures_module.MOST_WEIGHTS
+
+
+def test_fewer_weights_are_tried_if_each_is_much_work(monkeypatch):
+    observations, _ = planted((12, 11, 10, 3), [1.0], 1000, 0)
+    given = observations.coords, observations.shape, [0, 1, 2]
+    monkeypatch.setattr(mixtures_module, "MOST_WORK", 2.5 * work_of(1000, (12, 11, 10)))
+    assert mixtures_of(*given).most_weights == 3
+    assert work_of(1000, (12, 11, 10)) < work_of(2000, (12, 11, 10)) < work_of(2000, (40, 11, 10))
 
 
 def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):

@@ -66,7 +66,8 @@ def test_gram_matrices_are_those_of_the_mixtures(most, monkeypatch):
         for found, each in zip(form_of(dense).grams(mode, weights), weights, strict=True):
             matrix = unfold(dense.reshape(*SHAPE[:3], -1) @ each, mode)
             # Pairs of entries of one row are left out, also where they are of different cells.
-            np.testing.assert_allclose(found, matrix @ matrix.T * (1 - np.eye(len(matrix))), atol=1e-4)
+            expected = matrix @ matrix.T * (1 - np.eye(len(matrix))) / np.mean(dense[dense != 0] ** 2)
+            np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_blocks_of_rows_make_no_difference(monkeypatch):
@@ -98,6 +99,13 @@ def test_the_weights_of_a_strong_term_come_first_and_none_are_alike():
     rows = np.stack([np.outer(*pair).ravel() for pair in found])
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
     assert (np.triu((rows @ rows.T) ** 2, 1) < module.ALIKE).all()
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e25])
+def test_the_unit_makes_no_difference(unit):
+    rng = np.random.default_rng(0)
+    dense, weights = random_entries(rng), rng.standard_normal((4, 6))
+    np.testing.assert_allclose(form_of(unit * dense).at(weights), form_of(dense).at(weights), rtol=1e-5)
 
 
 def test_numbers_that_are_all_zero_have_weights_too():

@@ -44,6 +44,11 @@ class Found(NamedTuple):
     vectors: list[Floats]
 
 
+def work_of(entries: int, shape: Sequence[int]) -> int:
+    """Return about how many multiplications the terms of a mixture take."""
+    return STARTS * (4 * entries + 2 * (FIRST_STEPS + LATER_STEPS) * max(shape) ** 2)
+
+
 class Mode:
     """One mode of the mixtures of slices of a sparse tensor; see `algebra.compiled.mixtures`.
 

@@ -24,7 +24,7 @@ from ..._support.ordering import groups_of
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from .contraction import separate_terms
-from .joint import Found, Mode, joint_terms
+from .joint import Found, Mode, joint_terms, work_of
 from .weights import LikelyWeights, outer
 
 MOST_WEIGHTS = 600
@@ -33,8 +33,8 @@ MOST_WEIGHTS = 600
 MOST_IN_GRAMS = 2**24
 """Numbers in the Gram matrices of a mode that are made at a time, one for each of some weights."""
 
-MOST_PAIRS = 1.5e9
-"""The weights are as few as make this many pairs of entries that share a column, which is what they cost."""
+MOST_PAIRS, MOST_WORK = 4e9, 2e10
+"""The weights are as few as make this many pairs of entries that share a column, and this many multiplications."""
 
 STARTS = 60
 """The starts that are kept, those that explain most."""
@@ -72,8 +72,8 @@ class Mixtures:
         pairs = sum(self._unfoldings.pairs(mode) for mode in self._unfoldings.modes)
         self._is_joint = len(sizes) == 3 == len(dense)
         # Without witnesses, every mode is tried with all weights.
-        most = MOST_WEIGHTS if self._is_joint else MOST_WEIGHTS // len(sizes)
-        self.most_weights = min(most, math.ceil(MOST_PAIRS / max(pairs, 1)))
+        most = MOST_WORK / work_of(len(coords), sizes) if self._is_joint else MOST_WEIGHTS / len(sizes)
+        self.most_weights = math.ceil(min(MOST_WEIGHTS, most, MOST_PAIRS / max(pairs, 1)))
 
     def starts(self, values: Floats, rng: np.random.Generator) -> list[list[Floats]]:
         """Return starts of terms, a vector for each mode, those that explain most first."""

@@ -54,7 +54,9 @@ class LikelyWeights:
     """
 
     def __init__(self, unfoldings: SparseUnfoldings, cells: Integers, sizes: Sequence[int], values: Floats) -> None:
-        self._unfoldings, self._cells, self._values, self._sizes = unfoldings, cells, values, tuple(sizes)
+        self._unfoldings, self._cells, self._sizes = unfoldings, cells, tuple(sizes)
+        # Without units, so that single precision holds their products.
+        self._values = values / (np.sqrt(np.mean(values * values)) or 1.0)
         self._count = int(np.prod(self._sizes))
         self._rows, self._columns = np.tril_indices(self._count)
         self._place = np.zeros((self._count, self._count), dtype=np.int64)
@@ -79,7 +81,7 @@ class LikelyWeights:
             yield slice(*rows), grams.reshape(pairs, -1)
 
     def grams(self, mode: int, weights: Floats) -> Floats:
-        """Return the Gram matrix of a mode for each row of weights."""
+        """Return the Gram matrix of a mode for each row of weights, for values with a mean square of one."""
         size = self._unfoldings.shape[mode]
         found = np.empty((len(weights), size, size), np.float32)
         products = self._products(weights).astype(np.float32)
