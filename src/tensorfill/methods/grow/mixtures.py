@@ -27,13 +27,13 @@ from .contraction import separate_terms
 from .joint import Found, Mode, joint_terms, work_of
 from .weights import LikelyWeights, outer
 
-MOST_WEIGHTS = 600
+MOST_WEIGHTS = 240
 """Weights that are tried."""
 
 MOST_IN_GRAMS = 2**24
 """Numbers in the Gram matrices of a mode that are made at a time, one for each of some weights."""
 
-MOST_PAIRS, MOST_WORK = 4e9, 2e10
+MOST_PAIRS, MOST_WORK = 1.5e9, 1e10
 """The weights are as few as make this many pairs of entries that share a column, and this many multiplications."""
 
 STARTS = 60
