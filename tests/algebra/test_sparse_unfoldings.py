@@ -147,3 +147,21 @@ def test_no_gram_matrix_of_a_huge_mode(monkeypatch):
     strength, vectors = SparseUnfoldings(coords, (size, 3), [0]).leading(0, values, 1, rng)
     assert strength[0] == pytest.approx(5.25 * column @ column, rel=0.01)
     assert abs(vectors[rows, 0] @ column) > 0.99 * np.linalg.norm(column)
+
+
+@given(data=st.data(), rng=generators)
+def test_gram_matrices_of_pairs_of_kinds_are_those_of_their_entries(data, rng):
+    shape = data.draw(shapes(max_order=4, max_entries=300, max_size=9))
+    coords = rng.permutation(data.draw(observed(shape)))
+    values, mode, kinds = rng.standard_normal(len(coords)), data.draw(modes(shape)), rng.integers(2, size=len(coords))
+    first = int(rng.integers(shape[mode]))
+    squares, places = np.zeros(3), np.array([[0, 1], [1, 2]])
+    unfoldings = SparseUnfoldings(coords, shape, [mode])
+    found = unfoldings.grams_of_pairs(mode, values, kinds, places, (first, shape[mode]), squares)
+    parts = [unfold(scatter(coords, np.where(kinds == kind, values, 0), shape), mode) for kind in (0, 1)]
+    mixed = parts[0] @ parts[1].T
+    for place, gram in enumerate([parts[0] @ parts[0].T, mixed + mixed.T, parts[1] @ parts[1].T]):
+        np.fill_diagonal(gram, 0)
+        np.testing.assert_allclose(found[place], gram[first:], rtol=1e-4, atol=1e-5)
+    expected = off_diagonal_gram(np.abs(scatter(coords, values**2, shape)), mode)[first:]
+    assert squares.sum() == pytest.approx(expected.sum())

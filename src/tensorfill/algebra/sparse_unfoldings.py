@@ -16,9 +16,12 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
+from numpy.typing import NDArray
 
 from .._support.ordering import groups_of
 from .._support.types import Floats, Integers
+
+AnyArray = NDArray[Any]
 
 MOST_DENSE = 1000
 """The Gram matrix of a mode with more indices than this is never built; its products are."""
@@ -103,10 +106,44 @@ class SparseUnfoldings:
             (values[columns.order], columns.rows, columns.starts), shape=shape
         ) @ vectors
 
+    def columns(self, mode: int, *numbers: AnyArray) -> tuple[AnyArray, ...]:
+        """Return an unfolding column by column, as compiled loops take it, with numbers of the entries in its order.
+
+        That is the row of each entry, where each column starts, with the end of the last, its coordinates in the other
+        modes, and then the numbers.
+        """
+        columns = self._columns[mode]
+        return columns.rows, columns.starts, columns.others, *(each[columns.order] for each in numbers)
+
     def pairs(self, mode: int) -> int:
         """Return how many pairs of entries share a column, which is what a Gram matrix costs."""
         lengths = np.diff(self._columns[mode].starts)
         return int(np.sum(lengths * (lengths - 1) // 2))
+
+    def grams_of_pairs(
+        self, mode: int, values: Floats, kinds: Integers, places: Integers, rows: tuple[int, int], squares: Floats
+    ) -> NDArray[np.float32]:
+        """Return rows of the Gram matrix without its diagonal, apart for each pair of kinds of entries.
+
+        Parameters
+        ----------
+        mode, values
+            The mode and the numbers.
+        kinds
+            The kind of each entry.
+        places
+            The place of each pair of kinds in the answer, a symmetric matrix.
+        rows
+            The first row, and the first that is not wanted any more.
+        squares
+            What the squares of these numbers would be, were all signs drawn anew, is added here for each pair.
+        """
+        from .compiled.gram import add_grams_of_pairs
+
+        grams = np.zeros((len(squares), rows[1] - rows[0], self.shape[mode]), np.float32)
+        place, starts, _, numbers, kind = self.columns(mode, values.astype(np.float64, copy=False), kinds)
+        add_grams_of_pairs(place, starts, numbers, kind, places, *rows, grams, squares)
+        return grams
 
     def _gram(self, mode: int, values: Floats) -> Floats | scipy.sparse.linalg.LinearOperator:
         from .compiled.gram import off_diagonal_gram

@@ -45,8 +45,13 @@ def can_centre(loss: Loss) -> bool:
 
 
 def may_help(splits: Sequence[Split], error: float) -> bool:
-    """Return whether the mean and the effects alone come near to an error on the held-out entries."""
-    return error_of(_losses_of_nothing([centred_split(split) for split in splits])) <= WORTH_CENTRING * error
+    """Return whether the mean and the effects alone explain something, and come near to an error on held-out entries.
+
+    Among much noise, zero comes near to any error too.
+    """
+    centred = [centred_split(split) for split in splits]
+    alone, of_zero = (error_of(_losses_of_nothing(each)) for each in (centred, splits))
+    return alone < of_zero and alone <= WORTH_CENTRING * error
 
 
 def are_needed(splits: Sequence[Split], clock: Clock) -> bool:

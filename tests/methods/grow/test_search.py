@@ -319,3 +319,15 @@ def test_mixtures_are_looked_at_last_and_only_where_there_are_small_modes(shape,
     monkeypatch.setattr(search, "_grown_by_terms", lambda terms: next(worth_it))
     assert search._append_terms()
     assert asked == looks
+
+
+def test_all_terms_of_one_look_that_are_worth_it_are_kept(monkeypatch):
+    looks = iter([["first", "noise", "second", "noise", "never tried"], ["noise"]])
+    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: next(looks))
+    search = GrowSearch(Grow())
+    search._growths = [Growth(noise((20, 20, 20), 0.2, 0), np.random.default_rng(0))]
+    search._kept = SimpleNamespace(models=[search._growths[0].zero()])
+    tried = []
+    monkeypatch.setattr(search, "_grown_by_terms", lambda terms: tried.append(terms[0]) or terms[0] != "noise")
+    assert search._append_terms()
+    assert tried == ["first", "noise", "second", "noise", "noise"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import large_modes
 from tensorfill.methods.grow import mixtures as mixtures_module
 from tensorfill.methods.grow import terms as module
+from tensorfill.methods.grow.joint import work_of
 from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.grow.terms import clip, terms_of
 from tensorfill.models import CPModel
@@ -94,13 +97,19 @@ def test_a_mixture_is_the_contraction_with_a_vector_for_each_small_mode():
     np.testing.assert_allclose(mixtures.mixed(observations.values, weights), expected[tuple(places.T)], atol=1e-12)
 
 
-@pytest.mark.parametrize(("small", "draws"), [((2,), 15), ((3,), 45), ((2, 3), 135), ((5, 5), 300)], ids=str)
-def test_more_weights_are_drawn_if_there_is_more_to_choose(small, draws):
-    observations, _ = planted((12, 11, 10, *small), [1.0], 1000, 0)
-    assert mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws == draws
+def test_there_are_no_mixtures_of_too_many_cells_or_indices(monkeypatch):
+    observations, _ = planted((12, 11, 10, 5), [1.0], 1000, 0)
+    given = observations.coords, observations.shape, [0, 1, 2]
+    assert mixtures_of(*given).most_weights == mixtures_module.MOST_WEIGHTS
+    monkeypatch.setattr(mixtures_module, "MOST_INDICES", 9)
+    assert mixtures_of(*given) is None
+    monkeypatch.setattr(mixtures_module, "MOST_INDICES", 11)
+    assert mixtures_of(*given) is not None
+    monkeypatch.setattr(mixtures_module, "MOST_CELLS", 4)
+    assert mixtures_of(*given) is None
 
 
-def test_fewer_weights_are_drawn_if_many_entries_share_a_column(monkeypatch):
+def test_fewer_weights_are_tried_if_many_entries_share_a_column(monkeypatch):
     observations, _ = planted((20, 20, 20, 3), [1.0], 4000, 0)
     monkeypatch.setattr(mixtures_module, "MOST_PAIRS", 1e5)
     distinct = np.unique(observations.coords[:, :3], axis=0)
@@ -108,8 +117,16 @@ def test_fewer_weights_are_drawn_if_many_entries_share_a_column(monkeypatch):
     for mode in range(3):
         counts = np.unique(np.delete(distinct, mode, axis=1), axis=0, return_counts=True)[1]
         pairs += int(np.sum(counts * (counts - 1) // 2))
-    draws = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).draws
-    assert draws == int(np.ceil(1e5 / pairs)) < 45
+    weights = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).most_weights
+    assert weights == int(np.ceil(1e5 / pairs)) < mixtures_module.MOST_WEIGHTS
+
+
+def test_fewer_weights_are_tried_if_each_is_much_work(monkeypatch):
+    observations, _ = planted((12, 11, 10, 3), [1.0], 1000, 0)
+    given = observations.coords, observations.shape, [0, 1, 2]
+    monkeypatch.setattr(mixtures_module, "MOST_WORK", 2.5 * work_of(1000, (12, 11, 10)))
+    assert mixtures_of(*given).most_weights == 3
+    assert work_of(1000, (12, 11, 10)) < work_of(2000, (12, 11, 10)) < work_of(2000, (40, 11, 10))
 
 
 def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):
@@ -128,7 +145,11 @@ def test_the_best_comes_first_and_each_once():
     ]
     assert 1 < len(terms) <= module.ROUNDS[-1][0]
     assert gains == sorted(gains, reverse=True)
-    assert (-np.diff(gains) > module.ALIKE * np.array(gains[1:])).all()
+    cosines = [
+        np.prod([abs(float(a[:, 0] @ b[:, 0])) for a, b in zip(one.factors, other.factors, strict=True)])
+        for one, other in itertools.combinations(terms, 2)
+    ]
+    assert max(cosines) <= module.ALIKE
     assert alignment(terms[0], model) > 0.8
 
 

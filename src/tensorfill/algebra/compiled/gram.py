@@ -30,3 +30,33 @@ def off_diagonal_gram(rows: NDArray[Any], starts: NDArray[Any], values: NDArray[
             gram[j, i] = both
         gram[i, i] = 0.0
     return gram
+
+
+@compiled(fastmath=True)
+def add_grams_of_pairs(
+    rows: NDArray[Any],
+    starts: NDArray[Any],
+    values: NDArray[Any],
+    kinds: NDArray[Any],
+    places: NDArray[Any],
+    first: int,
+    last: int,
+    grams: NDArray[Any],
+    squares: NDArray[Any],
+) -> None:
+    """Add the rows `first` to `last` of ``A A^T`` without its diagonal, apart for each pair of kinds of entries.
+
+    The product of an entry of kind k in row i with one of kind l in row j is added to the Gram matrix at
+    ``places[k, l]``, and its square to the number there. The matrix A is stored as for `off_diagonal_gram`.
+    """
+    for column in range(len(starts) - 1):
+        for p in range(starts[column], starts[column + 1]):
+            i = rows[p]
+            if i < first or i >= last:
+                continue
+            for q in range(starts[column], starts[column + 1]):
+                j = rows[q]
+                if i != j:
+                    place, product = places[kinds[p], kinds[q]], values[p] * values[q]
+                    grams[place, i - first, j] += product
+                    squares[place] += product * product

@@ -10,12 +10,34 @@ import scipy.sparse
 
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
+from .joint import Found
 
 POWER_STEPS = 10
 """Steps of the power method for the leading pair of a matrix."""
 
 MOST_DENSE = 10**6
 """A matrix with at most this many entries is stored as a whole."""
+
+
+DIRECTIONS = 8
+"""Leading directions of each mode that terms are started from."""
+
+
+def separate_terms(
+    unfoldings: SparseUnfoldings, values: Floats, squares: Floats, rng: np.random.Generator
+) -> list[Found]:
+    """Return rank-one terms that start from the leading directions of every mode.
+
+    Their gains are about right: a term is taken to be spread evenly over the entries. `squares` is how much the square
+    of a term counts at each of these.
+    """
+    share = float(squares.sum()) / math.prod(unfoldings.shape)
+    found = []
+    for mode in unfoldings.modes:
+        directions = unfoldings.leading(mode, values, DIRECTIONS, rng)[1]
+        terms = terms_along(unfoldings, mode, values, directions, rng)
+        found += [Found(strength**2 / share, vectors) for strength, vectors in terms]
+    return found
 
 
 def terms_along(

@@ -2,20 +2,20 @@
 
 Beside small modes, the unfoldings of the large ones are so wide that hardly two entries share a column, and only strong
 terms show. Added up with the right weights over the combinations of indices of the small modes, the cells, the columns
-fill up, and a term of a fraction of the energy shows. The weights are not known, but they are few: the outer product of
-one vector for each small mode. So many are drawn at random, and terms are started from the leading directions of every
-mixture.
+fill up, and a term of a fraction of the energy shows. The weights are not known, but some are more likely than others;
+see `weights`. Terms are started from the leading directions of every likely mixture.
 
 The leading direction need not be that of the term, nor is its eigenvalue worth much as a sign: a term below the edge of
 noise is spread over several of the leading directions. That is why several of them are tried, in every large mode, and
-why they are judged by the term as a whole.
+why they are judged by how much the term as a whole explains. Its inner product with the values would not do: that is
+large too where a term has found a few large numbers.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 import numpy as np
@@ -23,22 +23,27 @@ import numpy as np
 from ..._support.ordering import groups_of
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
-from .contraction import terms_along
+from .contraction import separate_terms
+from .joint import Found, Mode, joint_terms, work_of
+from .weights import LikelyWeights, outer
 
-DRAWS, TIMES, MOST_DRAWS = 5, 3, 300
-"""Random weights that are drawn: so many, so many times more for each degree of freedom that they have, and at most."""
+MOST_WEIGHTS = 240
+"""Weights that are tried."""
 
-MOST_PAIRS = 1.5e9
-"""The draws are as few as make this many pairs of entries that share a column, which is what they cost."""
+MOST_IN_GRAMS = 2**24
+"""Numbers in the Gram matrices of a mode that are made at a time, one for each of some weights."""
 
-DIRECTIONS = 4
-"""Leading directions of each large mode that are followed."""
+MOST_PAIRS, MOST_WORK = 1.5e9, 1e10
+"""The weights are as few as make this many pairs of entries that share a column, and this many multiplications."""
 
-STARTS = 128
-"""The strongest starts that are kept."""
+STARTS = 60
+"""The starts that are kept, those that explain most."""
 
-MOST_CELLS = 200
+MOST_CELLS = 50
 """With more cells than this there are too many weights to find."""
+
+MOST_INDICES = 1000
+"""The Gram matrices of modes with more indices are too large to have one for each pair of cells."""
 
 
 class Mixtures:
@@ -57,31 +62,46 @@ class Mixtures:
         self._modes = [*large, *small]
         self._small_sizes = [shape[mode] for mode in small]
         self._cells = np.ravel_multi_index(tuple(coords[:, small].T), self._small_sizes)
-        # Entries that differ in the small modes only are added up.
         sizes = [shape[mode] for mode in large]
+        dense = [place for place, size in enumerate(sizes) if size <= MOST_INDICES]
+        self._entries = SparseUnfoldings(coords[:, large], sizes, dense)
+        # Entries that differ in the small modes only are added up.
         self._order, self._starts = groups_of(coords[:, large], tuple(sizes))
-        self._unfoldings = SparseUnfoldings(coords[self._order[self._starts]][:, large], sizes, range(len(sizes)))
+        self._places = np.array(coords[self._order[self._starts]][:, large], dtype=np.int64, order="C")
+        self._unfoldings = SparseUnfoldings(self._places, sizes, range(len(sizes)))
         pairs = sum(self._unfoldings.pairs(mode) for mode in self._unfoldings.modes)
-        freedom = sum(size - 1 for size in self._small_sizes)
-        self.draws = min(MOST_DRAWS, DRAWS * TIMES**freedom, math.ceil(MOST_PAIRS / max(pairs, 1)))
+        self._is_joint = len(sizes) == 3 == len(dense)
+        # Without witnesses, every mode is tried with all weights.
+        most = MOST_WORK / work_of(len(coords), sizes) if self._is_joint else MOST_WEIGHTS / len(sizes)
+        self.most_weights = math.ceil(min(MOST_WEIGHTS, most, MOST_PAIRS / max(pairs, 1)))
 
     def starts(self, values: Floats, rng: np.random.Generator) -> list[list[Floats]]:
-        """Return starts of terms, a vector for each mode, the strongest first."""
-        found = [start for _ in range(self.draws) for start in self._starts_of_a_draw(values, rng)]
-        strongest = heapq.nlargest(STARTS, found, key=lambda start: start[0])
-        return [[vectors[self._modes.index(mode)] for mode in range(len(vectors))] for _, vectors in strongest]
+        """Return starts of terms, a vector for each mode, those that explain most first."""
+        likely = LikelyWeights(self._entries, self._cells, self._small_sizes, values)
+        tried = likely.most_likely(self.most_weights, rng)
+        best: list[Found] = []
+        together = max(1, MOST_IN_GRAMS // max(self._unfoldings.shape) ** 2) if self._is_joint else len(tried)
+        for first in range(0, len(tried), together):
+            some = tried[first : first + together]
+            found = [start for starts in self._starts_with(likely, values, some, rng) for start in starts]
+            best = heapq.nlargest(STARTS, [*best, *found], key=lambda start: start.gain)
+        return [[vectors[self._modes.index(mode)] for mode in range(len(vectors))] for _, vectors in best]
 
-    def _starts_of_a_draw(self, values: Floats, rng: np.random.Generator) -> list[tuple[float, list[Floats]]]:
-        draws = [rng.standard_normal(size) for size in self._small_sizes]
-        weights = [draw / np.linalg.norm(draw) for draw in draws]
-        mixed = self.mixed(values, weights)
-        size = float(np.linalg.norm(mixed)) or 1.0
-        found = []
-        for mode in self._unfoldings.modes:
-            _, directions = self._unfoldings.leading(mode, mixed, DIRECTIONS, rng)
-            terms = terms_along(self._unfoldings, mode, mixed, directions, rng)
-            found += [(strength / size, [*vectors, *weights]) for strength, vectors in terms]
-        return found
+    def _starts_with(
+        self, likely: LikelyWeights, values: Floats, tried: Sequence[Sequence[Floats]], rng: np.random.Generator
+    ) -> Iterator[list[Found]]:
+        """Yield starts with each of these weights."""
+        rows = outer([np.stack(vectors) for vectors in zip(*tried, strict=True)])
+        grams = [likely.grams(mode, rows) for mode in range(3)] if self._is_joint else []
+        modes = [Mode(self._entries, mode, values, self._cells) for mode in range(3)] if self._is_joint else []
+        for number, weights in enumerate(tried):
+            if self._is_joint:
+                # Other weights are worth more than the same weights in another mode.
+                found = joint_terms(modes[number % 3], rows[number], [each[number] for each in grams], rng)
+            else:
+                mixed = self.mixed(values, weights), self.mixed(np.ones_like(values), [each**2 for each in weights])
+                found = separate_terms(self._unfoldings, *mixed, rng)
+            yield [Found(gain, [*vectors, *weights]) for gain, vectors in found]
 
     def mixed(self, values: Floats, weights: Sequence[Floats]) -> Floats:
         """Return the sums over the small modes with a vector of weights for each."""
@@ -91,6 +111,7 @@ class Mixtures:
 
 
 def mixtures_of(coords: Integers, shape: Sequence[int], large: Sequence[int]) -> Mixtures | None:
-    """Return the mixtures of a tensor; None if it has no small modes, or too many cells."""
+    """Return the mixtures of a tensor; None if it has no small modes, or too many cells or indices."""
     cells = math.prod(size for mode, size in enumerate(shape) if mode not in large)
-    return Mixtures(coords, shape, large) if 1 < cells <= MOST_CELLS else None
+    may_be = 1 < cells <= MOST_CELLS and min(shape[mode] for mode in large) <= MOST_INDICES
+    return Mixtures(coords, shape, large) if may_be else None

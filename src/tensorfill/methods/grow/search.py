@@ -42,8 +42,8 @@ MOST_STAGES = 30
 UNEQUAL = 1.5
 """Ranks whose ratio is above this are trimmed before the model grows further."""
 
-TERMS_TRIED = 2
-"""How many of the best terms are tried before no more are looked for."""
+TERMS_REFUSED = 2
+"""How many of the best terms are refused before no more of them are tried."""
 
 MOST_SWEEPS = 8
 SWEEP_TOLERANCE = 1e-2
@@ -248,11 +248,19 @@ class GrowSearch:
         return grown
 
     def _grown_by_a_term(self, *, thoroughly: bool = False) -> bool:
-        """Append the first of the best terms by which held-out entries gain; return whether there is one."""
+        """Append the best terms by which held-out entries gain; return whether there are any."""
         steps = zip(self._growths, self._kept.models, strict=True)
-        terms = [growth.terms(model, thoroughly=thoroughly)[:TERMS_TRIED] for growth, model in steps]
+        terms = [growth.terms(model, thoroughly=thoroughly) for growth, model in steps]
         # The best of each split go together; there may be fewer in one than in another.
-        return any(self._grown_by_terms(each) for each in zip(*terms, strict=False))
+        grown = refused = 0
+        for each in zip(*terms, strict=False):
+            if self._grown_by_terms(each):
+                grown += 1
+            else:
+                refused += 1
+            if refused == TERMS_REFUSED:
+                break
+        return grown > 0
 
     def _grown_by_terms(self, terms: Sequence[CPModel]) -> bool:
         """Append a term on each split, and keep that if held-out entries gain; return whether they did."""

@@ -10,6 +10,9 @@ Tensors with small modes get further starts; see `mixtures`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 import numpy as np
 
 from ..._support.types import Floats, Integers
@@ -29,8 +32,8 @@ ROUNDS = ((40, 2), (12, 4), (6, 8))
 CLIPPED_AT = 2.5
 """Residuals are clipped at this multiple of their root mean square before directions are looked for."""
 
-ALIKE = 1e-3
-"""Terms whose gains differ by less than this share are one term."""
+ALIKE = 0.5
+"""Terms whose cosine is above this are one term."""
 
 RIDGE = 1e-10
 
@@ -56,13 +59,20 @@ def terms_of(
     entries = np.array(coords, dtype=np.int64, order="C"), residuals.astype(np.float64)
     factors, weights, gains = _fitted(*entries, factors, FIRST_SWEEPS)
     for most, sweeps in ROUNDS:
-        best = np.argsort(-gains)[:most]
+        best = _distinct(factors, gains)[:most]
         factors, weights, gains = _fitted(*entries, [factor[:, best] for factor in factors], sweeps)
+    shape, best = unfoldings.shape, _distinct(factors, gains)
+    return [CPModel(shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in best]
+
+
+def _distinct(factors: Sequence[Floats], gains: Floats) -> list[int]:
+    """Return terms of which no two are much alike, those that explain most first."""
+    cosines = np.abs(reduce(np.multiply, [factor.T @ factor for factor in factors]))
     found: list[int] = []
     for term in np.argsort(-gains):
-        if all(abs(gains[term] - gains[other]) > ALIKE * abs(gains[term]) for other in found):
+        if np.all(cosines[term, found] <= ALIKE):
             found.append(int(term))
-    return [CPModel(unfoldings.shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in found]
+    return found
 
 
 def clip(values: Floats, at: float) -> Floats:
