@@ -11,6 +11,7 @@ from tensorfill import Nort
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.storage import SparseStorage
 from tensorfill.algebra.unfolding import columns
+from tensorfill.distributed import crew as crews
 from tensorfill.distributed.crew import Crew
 from tensorfill.distributed.cutting import cut_evenly
 from tensorfill.distributed.part import ALL, Part
@@ -120,11 +121,20 @@ def test_twenty_iterations_from_the_same_start_are_the_same(client, loss, moment
     problem.crew.close()
 
 
-def test_names_that_nobody_refers_to_are_forgotten(client):
+@pytest.fixture
+def _without_collection():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_without_collection")
+def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
+    # Nothing may keep them alive until Python collects it, not even an answer that is long waited for.
+    monkeypatch.setattr(crews, "CHECK_EVERY", 1e-4)
     obs = observations(np.random.default_rng(6))
     problem = spread(client, obs, 2, 0)
     result = settings(max_iter=3).solve(problem, rng=0)
-    gc.collect()
     names = problem.crew.ask("names")
     assert names[0] == names[1]
     # The right factors of the answer are all that is left.

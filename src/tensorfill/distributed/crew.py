@@ -12,6 +12,7 @@ asked once more. Nobody else notices, and the answer is the same, bit for bit.
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -330,21 +331,23 @@ class Crew:
             raise _Lost(self._lost()) from error
 
     def _wait(self, futures: list[Future]) -> None:
-        import distributed
+        """Wait until all are done, and look after the workers meanwhile.
 
+        `distributed.wait` with a time limit raises an exception whose traceback keeps everything alive that the callers
+        of this function refer to, vectors on workers among them, until Python collects it.
+        """
+        waiting = Countdown(len(futures))
+        for future in futures:
+            future.add_done_callback(waiting.one_less)
         idle = 0
-        while True:
-            try:
-                distributed.wait(futures, timeout=CHECK_EVERY)
-                return
-            except TimeoutError:
-                if lost := self._lost():
-                    raise _Lost(lost) from None
-                idle = 0 if any(self.client.processing().values()) else idle + 1
-                if idle * CHECK_EVERY > PATIENCE:
-                    raise ConnectionError(
-                        "The Dask cluster has had nothing to do for a minute, but an answer is missing; start it anew."
-                    ) from None
+        while not waiting.ended.wait(CHECK_EVERY):
+            if lost := self._lost():
+                raise _Lost(lost)
+            idle = 0 if any(self.client.processing().values()) else idle + 1
+            if idle * CHECK_EVERY > PATIENCE:
+                raise ConnectionError(
+                    "The Dask cluster has had nothing to do for a minute, but an answer is missing; start it anew."
+                )
 
     # What is lost
 
@@ -423,6 +426,21 @@ class Crew:
                 self.later("drop_kept", self.folder, before)
         self._asked.clear()
         self._asked_bytes = 0
+
+
+class Countdown:
+    """Says when so many things are done, in whatever threads."""
+
+    def __init__(self, count: int) -> None:
+        self._left, self._lock = count, threading.Lock()
+        self.ended = threading.Event()
+
+    def one_less(self, thing: object) -> None:
+        """Count one that is done."""
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self.ended.set()
 
 
 def _insisted(action: Callable[[], T], again: Callable[[Sequence[int]], object]) -> T:
