@@ -86,7 +86,7 @@ def test_what_is_asked_for(log, asked, tmp_path, capsys):
     record = json.loads(out.out)
     assert (record["observed"], record["model"]) == (500, str(tmp_path / "fit"))
     wanted = {"lam": 2.0, "max_rank": 4, "tol": 1e-5, "loss": "huber", "validation": 0.2, "value": "stars"}
-    wanted |= {"missing": "zero", "checkpoint": str(tmp_path / "run"), "rng": 7, "address": "tcp://there:8786"}
+    wanted |= {"missing": "zero", "checkpoint": tmp_path / "run", "rng": 7, "address": "tcp://there:8786"}
     assert {name: asked[name] for name in wanted} == wanted
     assert "n_workers" not in asked
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import tensorfill
 from tensorfill.io import read
+from tensorfill.io.source import TooLarge
 
 from .samples import FIT
 
@@ -46,7 +47,7 @@ def attempt(path: Path, kind: str, **options: Any) -> str | None:
 
 def _flaw_of_refusal(error: Exception, path: Path) -> str | None:
     sentence = str(error)
-    if type(error) not in (ValueError, TypeError, OSError, FileNotFoundError, PermissionError):
+    if type(error) not in (ValueError, TooLarge, TypeError, OSError, FileNotFoundError, PermissionError):
         return f"raised {_shown(error)}"
     if str(path) not in sentence or not sentence.endswith(".") or "\n" in sentence:
         return f"was refused without a sentence that names it: {_shown(error)}"

@@ -15,6 +15,7 @@ from .._support.checks import real_number, whole_number
 from .._support.optional import need
 from .facts import facts_of_fit, fit_record
 from .fitting import given_settings, stages
+from .options import keeping
 from .output import say, show_facts, show_json
 from .outputs import rescuing
 
@@ -38,7 +39,6 @@ ELSEWHERE = {
     "refine": "--refine",
     "holdout": "--holdout",
     "splits": "--splits",
-    "start_over": "--start-over",
 }
 """Options of `tensorfill complete` that need the whole tensor on one machine, or files of another kind."""
 
@@ -116,10 +116,10 @@ def _settings(given: argparse.Namespace) -> dict[str, Any]:
         settings["validation"] = real_number(given.validation, "--validation", above=0, below=1)
     if given.bounds is not None:
         settings["bounds"] = tuple(given.bounds)
-    for name in ("value", "missing", "checkpoint"):
+    for name in ("value", "missing"):
         if getattr(given, name) is not None:
             settings[name] = str(getattr(given, name))
-    return settings | given_settings(given)
+    return settings | keeping(given) | given_settings(given)
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class Record:
     momentum: bool = False
     held_out: float = float("nan")
     moved: int = 0
-    computing: float = float("nan")
+    computing: float = 0.0
 
 
 class History(Records[Record]):
@@ -117,7 +117,7 @@ class Progress:
     ranks: tuple[int, ...]
     momentum: bool = False
     moved: int = 0
-    computing: float = float("nan")
+    computing: float = 0.0
 
     @property
     def merit(self) -> float:

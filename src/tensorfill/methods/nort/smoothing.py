@@ -253,4 +253,4 @@ class SmoothedSolver:
         """Return the progress of a stage, with the robust objective in place of the smooth one."""
         now, seen = solver.progress(), solver.seen
         rounding = self._problem.with_loss(stage.loss).value(seen) - self._problem.value(seen)
-        return StagedProgress(now.objective - rounding, now.f_tau, now.ranks, now.momentum, stage.last)
+        return StagedProgress(now.objective - rounding, now.f_tau, now.ranks, now.momentum, last=stage.last)
