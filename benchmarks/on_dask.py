@@ -15,6 +15,7 @@ import json
 import statistics
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -118,18 +119,19 @@ def on_workers(folder: str, count: int, workers: int) -> dict[str, Any]:
     with (
         distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
+        ExitStack() as stack,
     ):
         before = client.run(watched)
         began = time.perf_counter()
         table = SpreadTable.of(open_files(folder), client)
-        session = Session(Connection(client), table, Square(), (0, 1), RANK)
+        session = stack.enter_context(Session(Connection(client), table, Square(), (0, 1), RANK))
         problem = session.whole()
         read = time.perf_counter() - began
         crew = session.crew
         moved, asked, computed = crew.traffic.moved, crew.traffic.asking, crew.traffic.computing
         result = method(count).solve(problem, start=start(), rng=2)
         after = client.run(peak)
-        found = {
+        return {
             "seconds": each(result.history),
             "read": read,
             "moved": (crew.traffic.moved - moved) / ITERATIONS,
@@ -137,8 +139,6 @@ def on_workers(folder: str, count: int, workers: int) -> dict[str, Any]:
             "memory": max(after[place] - before[place] for place in after),
             "f_tau": result.history["f_tau"].tolist(),
         }
-        session.close()
-    return found
 
 
 def measured(count: int, workers: list[int]) -> list[dict[str, Any]]:

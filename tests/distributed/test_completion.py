@@ -1,5 +1,9 @@
 """A table on Dask is completed like one in memory."""
 
+import itertools
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +14,7 @@ import dask.dataframe
 import pandas as pd
 
 import tensorfill
+from tensorfill.choosing.doubts import DoubtfulFitWarning
 from tensorfill.datasets import synthetic
 from tensorfill.distributed.cluster import Connection
 from tensorfill.distributed.completion import complete
@@ -91,6 +96,7 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far(client, data):
     [
         ({"loss": "logistic"}, "constants from all values"),
         ({"storage": "dense"}, "decided by the workers"),
+        ({"lamm": 1.0}, "no setting 'lamm'"),
         ({"client": "nowhere"}, r"distributed\.Client"),
         ({"smooth": [0]}, "'smooth' cannot be had"),
         ({"method": "cp"}, "'method' cannot be had"),
@@ -105,6 +111,42 @@ def test_a_table_without_room_is_refused_before_it_is_sent(client, data, monkeyp
     monkeypatch.setattr("tensorfill.distributed.session.memory_limit", _no_room)
     with pytest.raises(MemoryError, match="add workers"):
         complete(table_of(data.observations), client=client, **GIVEN)
+
+
+def left_behind(client):
+    """Return what a run has left on the workers and in the folder for temporary files."""
+    parts = client.run(lambda dask_worker: list(vars(dask_worker).get("tensorfill_parts", {})))
+    return [*itertools.chain(*parts.values()), *Path(tempfile.gettempdir()).glob("tensorfill-*")]
+
+
+def test_nothing_is_left_behind_by_a_run_that_fails(client, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    table = table_of(data.observations).compute()
+    twice = dask.dataframe.from_pandas(pd.concat([table, table[:1]]), npartitions=3, sort=False)
+    with pytest.raises(ValueError, match="are repeats"):
+        complete(twice, client=client, **GIVEN)
+
+    def failing(record, model):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        complete(table_of(data.observations), client=client, callback=failing, **GIVEN)
+    assert left_behind(client) == []
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(data):
+    # Without a client: nothing is asked of a cluster.
+    with pytest.raises(OSError, match="cannot be written"):
+        complete(table_of(data.observations), client=object(), checkpoint="/proc/nowhere/run.npz", **GIVEN)
+
+
+def test_a_slice_that_nobody_observed_is_named_in_a_warning(client, data):
+    table = table_of(data.observations).compute()
+    table.loc[table.a == 3, "value"] = np.nan
+    spread = dask.dataframe.from_pandas(table, npartitions=2, sort=False)
+    with pytest.warns(DoubtfulFitWarning, match="1 of the 24 slices of mode 'a'"):
+        fit = complete(spread, client=client, rng=0, **GIVEN)
+    fit.close()
 
 
 def _no_room(dask_worker):

@@ -14,6 +14,7 @@ from tensorfill.algebra.unfolding import columns
 from tensorfill.distributed import crew as crews
 from tensorfill.distributed.crew import Crew
 from tensorfill.distributed.cutting import cut_evenly
+from tensorfill.distributed.orders import removed
 from tensorfill.distributed.part import ALL, Part
 from tensorfill.distributed.problem import SpreadProblem
 from tensorfill.distributed.rows import brought_together
@@ -141,6 +142,31 @@ def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
     kept = {component.v.name for component in result.model.components}
     assert set(names[0]) == kept
     problem.crew.close()
+
+
+def test_a_part_that_is_gone_is_made_again(client, tmp_path):
+    obs = observations(np.random.default_rng(6))
+    expected = settings(max_iter=6).solve(spread(client, obs, 2, 0), rng=0)
+    problem = spread(client, obs, 2, 0, folder=str(tmp_path))
+    crew = problem.crew
+
+    def forgetting(record, model):
+        if record.iteration == 3:
+            client.run(removed, crew.run, workers=[crew.places[1]])
+
+    found = settings(max_iter=6).solve(problem, rng=0, callback=forgetting)
+    assert crew.recoveries == 1
+    np.testing.assert_array_equal(found.history["f_tau"], expected.history["f_tau"])
+    crew.close()
+
+
+def test_questions_are_kept_only_where_they_can_be_asked_again(client, tmp_path):
+    obs = observations(np.random.default_rng(6))
+    for folder in (None, str(tmp_path)):
+        problem = spread(client, obs, 2, 0, folder=folder)
+        settings(max_iter=1).solve(problem, rng=0)
+        assert bool(problem.crew._asked) == (folder is not None)
+        problem.crew.close()
 
 
 def test_the_storage_is_of_the_problem(client):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any
@@ -15,16 +18,19 @@ from .._support.clock import Clock, TimeUp
 from .._support.fingerprints import fingerprint
 from .._support.interrupts import Interrupts
 from .._support.progress import Display
+from ..choosing.doubts import DoubtfulFitWarning
 from ..choosing.recipe import Recipe
 from ..choosing.task import Run
 from ..choosing.trials import Trials, fitted
 from ..choosing.walk import search_for
+from ..io.atomic import check_writable
 from ..io.checkpoints import kept_seed, opened
 from ..labels import Labels
 from ..losses import Loss, make_loss
 from ..methods.base import Callback, History, Result, Status, Stopped
 from ..methods.nort import Nort
 from ..methods.nort.modes import regularised_modes
+from ..methods.registry import make_method
 from ..methods.search import Path, PathPoint, Trial
 from ..models import FoldedLowRank
 from .answer import SpreadFit
@@ -123,28 +129,28 @@ def complete(
     kept = kept_seed(checkpoint, resume)
     seed, random = seeded(kept if rng is None else rng)
     path = None if checkpoint is None else FilePath(checkpoint).absolute()
+    if path is not None:
+        check_writable(path)
     connection = Connection(client, n_workers, memory_limit)
-    try:
+    with ExitStack() as unless_finished:
+        unless_finished.callback(connection.close)
         with Interrupts(clock) as interrupts, Display(progress, clock) as display:
             display.begin("reading labels", None)
             table = SpreadTable.of(data, connection.client, value=value, dtype=dtype, missing=missing)
             method = _method(settings, table.labels)
             display.begin("dividing entries among workers", None)
             modes = regularised_modes(method.modes, table.shape, table.count)
-            session = Session(connection, table, chosen, modes, _rank(method), path)
-            identity = {
-                "data": session.fingerprint, "settings": fingerprint(method, share), "seed": str(seed)
-            }  # fmt: skip
-            with opened(path, lambda: identity, fresh=resume is False) as journal:
-                if path is not None:
-                    clock.journal = SpreadJournal(journal, session.crew, session.cut)
-                run = Run(random, clock, display, callback, interrupts)
-                method, result, points = Completion(session, method, run).answer(share)
-                model = session.left_there(result.model)
-            session.close()
-    except BaseException:
-        connection.close()
-        raise
+            with Session(connection, table, chosen, modes, _rank(method), path) as session:
+                identity = {"data": session.fingerprint, "settings": fingerprint(method, share), "seed": str(seed)}
+                with opened(path, lambda: identity, fresh=resume is False) as journal:
+                    if path is not None:
+                        clock.journal = SpreadJournal(journal, session.crew, session.cut)
+                    run = Run(random, clock, display, callback, interrupts)
+                    method, result, points = Completion(session, method, run).answer(share)
+                    model = session.left_there(result.model)
+        _warn_of_empty_slices(table)
+        # The answer is on the workers, so they stay.
+        unless_finished.pop_all()
     return SpreadFit(
         model=model,
         status=Status.INTERRUPTED if interrupts.noted else result.status,
@@ -233,15 +239,26 @@ class Completion:
 
 def _method(settings: Mapping[str, Any], labels: Labels) -> Nort:
     """Return NORT with settings that the workers can follow."""
-    refused = {"storage": "sparse", "svd": "subspace", "polish": False}
-    for name in refused:
+    decided = {"storage": "sparse", "svd": "subspace", "polish": False}
+    for name in decided:
         if name in settings:
             raise ValueError(f"{name} is decided by the workers of a Dask cluster; leave it out.")
-    made = Nort(**settings, **refused)  # type: ignore[arg-type]
-    if made.modes is None:
-        return made
-    numbers: Any = labels.numbers(made.modes)
-    return Nort(**{**settings, "modes": numbers}, **refused)  # type: ignore[arg-type]
+    made: Any = make_method("nort", {**settings, **decided})
+    nort: Nort = made if made.modes is None else replace(made, modes=labels.numbers(made.modes))
+    return nort
+
+
+def _warn_of_empty_slices(table: SpreadTable) -> None:
+    """Warn of slices without any observed entry, which nothing is known of."""
+    for mode, size in enumerate(table.shape):
+        empty = int(np.count_nonzero(table.counts(mode) == 0))
+        if empty:
+            warnings.warn(
+                f"{empty:,} of the {size:,} slices of mode {table.labels.called(mode)!r} have no observed entry, and a "
+                "fit on several machines predicts 0 there; leave their rows out of the table.",
+                DoubtfulFitWarning,
+                stacklevel=3,
+            )
 
 
 def _rank(method: Nort) -> int:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .orders import Answer, Order, added, carried_out, made, nbytes_of, packed, removed, value_of
+from .orders import Answer, NotHere, Order, added, carried_out, made, nbytes_of, packed, removed, value_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -258,8 +258,9 @@ class Crew:
             # What waited goes with the question, so the parts are as they were after the last one.
             self._take_snapshot()
         answers = _insisted(lambda: self._put(question, wanted), self._recover)
-        self._asked.append(question)
-        self._asked_bytes += max(nbytes_of(batch) for batch in question.batches)
+        if self.folder is not None:
+            self._asked.append(question)
+            self._asked_bytes += max(nbytes_of(batch) for batch in question.batches)
         self.traffic.questions += 1
         self.traffic.asking += time.perf_counter() - began
         self.traffic.computing += max(answer.seconds for answer in answers)
@@ -327,6 +328,8 @@ class Crew:
         try:
             self._wait([*futures, *last])
             return self.client.gather(last)
+        except NotHere as error:
+            raise _Lost([error.part]) from error
         except (distributed.KilledWorker, distributed.CancelledError) as error:
             raise _Lost(self._lost()) from error
 

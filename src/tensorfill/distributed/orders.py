@@ -31,6 +31,14 @@ class Answer:
     seconds: float
 
 
+class NotHere(Exception):
+    """A worker does not have a part that it had: it was started anew with the same address."""
+
+    def __init__(self, part: int) -> None:
+        super().__init__(part)
+        self.part = part
+
+
 def made(run: str, number: int, make: Callable[..., Part], *given: Any) -> int:
     """Make a part on the worker where this runs, and return the number of its entries."""
     part = make(*given)
@@ -45,7 +53,9 @@ def carried_out(run: str, number: int, batch: Sequence[Order], after: object, *b
     """
     from distributed import get_worker
 
-    part = _parts_here()[run, number]
+    part = _parts_here().get((run, number))
+    if part is None:
+        raise NotHere(number)
     began, value = time.perf_counter(), None
     with one_blas_thread, threads(get_worker().state.nthreads):
         for order, given in batch:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,7 +45,7 @@ MOST_HELD_OUT = 1_000_000
 
 
 class Session:
-    """A table whose entries are on the workers, in parts.
+    """A table whose entries are on the workers, in parts, within a context.
 
     Parameters
     ----------
@@ -79,9 +80,20 @@ class Session:
         if beside is not None or connection.is_local:
             self._folder = tempfile.mkdtemp(prefix="tensorfill-", dir=None if beside is None else beside.parent)
         self.crew = Crew(connection.client, workers[: self.cut.parts], self._source, self._folder)
-        # One pass over the table for all parts.
-        self._pieces = table.pieces(split, self.cut.bounds, range(self.cut.parts))
-        self.counts = self.crew.make()
+        self._pieces: dict[int, list[Any]] = {}
+
+    def __enter__(self) -> Self:
+        """Send the entries to the workers."""
+        with ExitStack() as unless_made:
+            unless_made.callback(self.close)
+            # One pass over the table for all parts.
+            self._pieces = self.table.pieces(self.cut.mode, self.cut.bounds, range(self.cut.parts))
+            self.crew.make()
+            unless_made.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def split(self, share: float, seed: int) -> SpreadSplit:
         """Hold out a share of the entries, drawn on the workers, and return what is fitted and what is held out."""
@@ -104,7 +116,10 @@ class Session:
 
     def close(self) -> None:
         """Remove the entries from the workers, and all that was computed with them."""
-        self.crew.close()
+        self._pieces.clear()
+        # Workers that are gone have nothing to remove.
+        with suppress(OSError):
+            self.crew.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
