@@ -137,7 +137,7 @@ def page() -> str:
 
 def delay(bandwidth: float, workers: int) -> None:
     """Let the driver pause for what it sends, and workers for what they add, take and answer."""
-    from tensorfill.distributed import crew, orders
+    from tensorfill.distributed import orders, post
 
     run, add, pack, size = orders.carried_out, orders.added, orders.packed, orders.nbytes_of
     levels = math.ceil(math.log2(workers)) if workers > 1 else 0
@@ -160,7 +160,7 @@ def delay(bandwidth: float, workers: int) -> None:
         time.sleep(size(second.value) / bandwidth)
         return add(first, second)
 
-    crew.packed, crew.carried_out, crew.added = packed, carried_out, added
+    post.packed, post.carried_out, post.added = packed, carried_out, added
 
 
 def seconds_with(folder: str, count: int, workers: int, bandwidth: float) -> float:

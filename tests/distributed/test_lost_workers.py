@@ -11,6 +11,7 @@ pytest.importorskip("distributed")
 import distributed
 from tensorfill.datasets import synthetic
 from tensorfill.distributed import crew as crews
+from tensorfill.distributed import post as posts
 
 from .test_storage import observations, settings, spread
 
@@ -37,7 +38,7 @@ def test_the_answer_is_the_same_bit_for_bit(processes, tmp_path, monkeypatch):
     cluster, client = processes
     # Snapshots that are taken often, so that both they and the orders since then are needed.
     monkeypatch.setattr(crews, "MOST_QUESTIONS", 12)
-    monkeypatch.setattr(crews, "CHECK_EVERY", 0.2)
+    monkeypatch.setattr(posts, "CHECK_EVERY", 0.2)
     obs = observations(np.random.default_rng(7))
     expected = _solved(client, obs, str(tmp_path), lambda record, model: None)
 
@@ -66,7 +67,7 @@ def _solved(client, obs, folder, callback):
 @pytest.mark.slow
 def test_without_a_common_folder_a_lost_worker_ends_the_run_in_words(processes, monkeypatch):
     cluster, client = processes
-    monkeypatch.setattr(crews, "CHECK_EVERY", 0.2)
+    monkeypatch.setattr(posts, "CHECK_EVERY", 0.2)
     obs = synthetic((9, 8, 7), rank=1, observed=200, rng=0).observations
     problem = spread(client, obs, 2, 0)
     with pytest.raises(ConnectionError, match="shared disk"):

@@ -11,7 +11,7 @@ from tensorfill import Nort
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.storage import SparseStorage
 from tensorfill.algebra.unfolding import columns
-from tensorfill.distributed import crew as crews
+from tensorfill.distributed import post as posts
 from tensorfill.distributed.crew import Crew
 from tensorfill.distributed.cutting import cut_evenly
 from tensorfill.distributed.orders import removed
@@ -132,7 +132,7 @@ def _without_collection():
 @pytest.mark.usefixtures("_without_collection")
 def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
     # Nothing may keep them alive until Python collects it, not even an answer that is long waited for.
-    monkeypatch.setattr(crews, "CHECK_EVERY", 1e-4)
+    monkeypatch.setattr(posts, "CHECK_EVERY", 1e-4)
     obs = observations(np.random.default_rng(6))
     problem = spread(client, obs, 2, 0)
     result = settings(max_iter=3).solve(problem, rng=0)

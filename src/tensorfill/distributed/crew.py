@@ -12,14 +12,13 @@ asked once more. Nobody else notices, and the answer is the same, bit for bit.
 from __future__ import annotations
 
 import itertools
-import threading
 import time
-import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .orders import Answer, NotHere, Order, added, carried_out, made, nbytes_of, packed, removed, value_of
+from .orders import Answer, Order, nbytes_of
+from .post import Lost, Post, Traffic, Wanted
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -28,49 +27,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LARGE = 2**20
-"""Arrays of more bytes than this travel beside the orders, and once for all parts that need the same one."""
-
-CHECK_EVERY = 1.0
-"""Seconds after which it is checked whether the workers are still there."""
-
 MOST_QUESTIONS, MOST_BYTES = 60, 2**28
 """A snapshot is written when the questions since the last one are so many, or have so many bytes for a part."""
 
-PATIENCE = 60.0
-"""Seconds to wait for a worker when none is left, or for an answer that no worker is at work on."""
-
 MOST_LOSSES = 4
 """Workers may be lost so many times at the same point of a run."""
-
-RESTART = 10.0
-"""Seconds to wait for a worker in the place of one that is lost, before another gets a second part."""
-
-
-@dataclass
-class Traffic:
-    """What was moved and computed.
-
-    Parameters
-    ----------
-    moved
-        Bytes that travelled between the driver and the workers, and among the workers.
-    computing
-        Seconds in which the slowest worker computed, added up over all questions.
-    asking
-        Seconds from a question to its answer, added up.
-    questions
-        How many there were.
-    """
-
-    moved: int = 0
-    computing: float = 0.0
-    asking: float = 0.0
-    questions: int = 0
-
-
-Wanted = Callable[[list["Future"]], list["Future"]]
-"""From the answers of all parts to those that are brought here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +73,11 @@ class Crew:
     places: list[str]
     source: Callable[[int], tuple[Callable[..., Part], Sequence[Any]]]
     folder: str | None = None
-    traffic: Traffic = field(default_factory=Traffic)
     recoveries: int = 0
 
     def __post_init__(self) -> None:
-        self.run = uuid.uuid4().hex[:8]
+        self._post = Post(self.client, self.places)
         self._names = itertools.count(1)
-        self._keys = itertools.count()
         self._waiting: list[Sequence[Order]] = []
         self._dropped: list[int] = []
         self._standing = 0
@@ -128,6 +87,16 @@ class Crew:
         self._snapshot: str | None = None
 
     # What is asked
+
+    @property
+    def run(self) -> str:
+        """What tells this run from others on the same workers."""
+        return self._post.run
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was moved and computed so far."""
+        return self._post.traffic
 
     @property
     def parts(self) -> int:
@@ -140,10 +109,10 @@ class Crew:
 
         def make_elsewhere(parts: Sequence[int]) -> None:
             for part in parts:
-                self.places[part] = self._another_place()
+                self.places[part] = self._post.another_place()
                 futures[part] = self._made(part)
 
-        counts: list[int] = _insisted(lambda: self._gathered(futures), make_elsewhere)
+        counts: list[int] = _insisted(lambda: self._post.gathered(futures), make_elsewhere)
         return counts
 
     def new_name(self) -> int:
@@ -194,7 +163,7 @@ class Crew:
     def total_each(self, order: str, given: Sequence[tuple[Any, ...]]) -> Any:
         """Return the sum of the answers to a question for each part."""
         question = Question(order, self._batches(order, given))
-        total = self._answers(question, lambda futures: [self._summed(order, futures)])[0]
+        total = self._answers(question, lambda futures: [self._post.summed(order, futures)])[0]
         # All answers but one travelled to be added.
         self.traffic.moved += (self.parts - 1) * nbytes_of(total)
         return total
@@ -222,12 +191,8 @@ class Crew:
         batches = self._batches(order, given)
 
         def left() -> list[Future]:
-            key = f"tensorfill-keep-{order}-{self.run}-{next(self._keys)}"
-            futures: list[Future] = [
-                self.client.submit(value_of, each, key=f"{key}-{part}", workers=[self.places[part]], pure=False)
-                for part, each in enumerate(self._sent(order, batches))
-            ]
-            self._gathered(futures, lambda futures: [])
+            futures = self._post.left(order, self._post.sent(order, batches))
+            self._post.gathered(futures, lambda futures: [])
             return futures
 
         return _insisted(left, self._recover)
@@ -236,9 +201,9 @@ class Crew:
         """Remove the parts from the workers."""
         self._waiting.clear()
         self._asked.clear()
-        self.client.run(removed, self.run)
+        self._post.remove_parts()
 
-    # How it is sent
+    # How it is asked
 
     def _batches(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[list[Order]]:
         """Return what waits for each part, what it can forget, and the question."""
@@ -268,111 +233,20 @@ class Crew:
         return [answer.value for answer in answers]
 
     def _put(self, question: Question, wanted: Wanted | None = None) -> list[Answer]:
-        """Put a question to all parts; raise `_Lost` if a worker is gone."""
-        futures = self._sent(question.order, question.batches)
+        """Put a question to all parts; raise `Lost` if a worker is gone."""
+        futures = self._post.sent(question.order, question.batches)
         if question.then is not None:
             then, rest = question.then
-            second: Order = (then, (self._summed(question.order, futures), *rest))
-            futures = self._sent(then, [[second]] * self.parts)
-        answers: list[Answer] = self._gathered(futures, wanted)
+            second: Order = (then, (self._post.summed(question.order, futures), *rest))
+            futures = self._post.sent(then, [[second]] * self.parts)
+        answers: list[Answer] = self._post.gathered(futures, wanted)
         return answers
-
-    def _sent(self, order: str, batches: Sequence[Sequence[Order]]) -> list[Future]:
-        sent: dict[int, Any] = {}
-        return [self._submitted(order, part, batch, sent) for part, batch in enumerate(batches)]
-
-    def _submitted(
-        self, order: str, part: int, batch: Sequence[Order], sent: dict[int, Any], after: Future | None = None
-    ) -> Future:
-        """Send a batch to the worker of a part; it begins when `after` is done."""
-        beside: list[Any] = []
-        orders = packed(batch, beside)
-        self.traffic.moved += sum(map(nbytes_of, beside))
-        return self.client.submit(
-            carried_out,
-            self.run,
-            part,
-            orders,
-            after,
-            *(self._delivered(each, sent) for each in beside),
-            key=f"tensorfill-{order}-{self.run}-{next(self._keys)}-{part}",
-            workers=[self.places[part]],
-            allow_other_workers=False,
-            pure=False,
-        )
-
-    def _delivered(self, thing: Any, sent: dict[int, Any]) -> Any:
-        """Return a large array as a future, made once for all parts; anything else as it is."""
-        if nbytes_of(thing) < LARGE:
-            return thing
-        if id(thing) not in sent:
-            sent[id(thing)] = self.client.scatter(thing, hash=False)
-        return sent[id(thing)]
-
-    def _summed(self, order: str, futures: list[Future]) -> Future:
-        """Return the sum of answers, by a tree of additions on the workers."""
-        while len(futures) > 1:
-            pairs = [*itertools.pairwise([*futures, None])][::2]
-            futures = [one if other is None else self._added(order, one, other) for one, other in pairs]
-        return futures[0]
-
-    def _added(self, order: str, one: Future, other: Future) -> Future:
-        key = f"tensorfill-add-{order}-{self.run}-{next(self._keys)}"
-        return self.client.submit(added, one, other, key=key, pure=False)
-
-    def _gathered(self, futures: list[Future], wanted: Wanted | None = None) -> Any:
-        """Wait for the answers of all parts, and return those that are wanted; raise `_Lost` if a worker is gone."""
-        import distributed
-
-        last = futures if wanted is None else wanted(futures)
-        try:
-            self._wait([*futures, *last])
-            return self.client.gather(last)
-        except NotHere as error:
-            raise _Lost([error.part]) from error
-        except (distributed.KilledWorker, distributed.CancelledError) as error:
-            raise _Lost(self._lost()) from error
-
-    def _wait(self, futures: list[Future]) -> None:
-        """Wait until all are done, and look after the workers meanwhile.
-
-        `distributed.wait` with a time limit raises an exception whose traceback keeps everything alive that the callers
-        of this function refer to, vectors on workers among them, until Python collects it.
-        """
-        waiting = Countdown(len(futures))
-        for future in futures:
-            future.add_done_callback(waiting.one_less)
-        idle = 0
-        while not waiting.ended.wait(CHECK_EVERY):
-            if lost := self._lost():
-                raise _Lost(lost)
-            idle = 0 if any(self.client.processing().values()) else idle + 1
-            if idle * CHECK_EVERY > PATIENCE:
-                raise ConnectionError(
-                    "The Dask cluster has had nothing to do for a minute, but an answer is missing; start it anew."
-                )
 
     # What is lost
 
-    def _lost(self) -> list[int]:
-        """Return the parts whose worker is gone."""
-        alive = set(self.client.ncores())
-        return [part for part, place in enumerate(self.places) if place not in alive]
-
     def _made(self, part: int) -> Future:
-        """Make a part on its worker."""
-        make, given = self.source(part)
-        return self.client.submit(
-            made,
-            self.run,
-            part,
-            make,
-            *given,
-            key=f"tensorfill-part-{self.run}-{next(self._keys)}-{part}",
-            workers=[self.places[part]],
-            allow_other_workers=False,
-            pure=False,
-        )
+        """Make a part on its worker, from its entries."""
+        return self._post.made(part, *self.source(part))
 
     def _recover(self, parts: Sequence[int]) -> None:
         """Make parts on other workers, and let all parts do again what they did since the last snapshot."""
@@ -387,32 +261,19 @@ class Crew:
 
         def do_again() -> None:
             for part in missing:
-                self.places[part] = self._another_place()
+                self.places[part] = self._post.another_place()
             again = [
-                self._submitted("again", part, [*self._setup[part], recall], {}, after=self._made(part))
+                self._post.submitted("again", part, [*self._setup[part], recall], {}, after=self._made(part))
                 if part in missing
-                else self._submitted("again", part, [recall], {})
+                else self._post.submitted("again", part, [recall], {})
                 for part in range(self.parts)
             ]
-            self._gathered(again)
+            self._post.gathered(again)
             for question in self._asked:
                 self._put(question)
 
         # Those that were made just now may be incomplete, so they are made again too.
         _insisted(do_again, missing.update)
-
-    def _another_place(self) -> str:
-        """Return a worker that has no part; after a while, the one with the fewest parts."""
-        began = time.monotonic()
-        while True:
-            alive = list(self.client.ncores())
-            waited = time.monotonic() - began
-            if alive and (waited > RESTART or any(place not in self.places for place in alive)):
-                place: str = min(alive, key=self.places.count)
-                return place
-            if waited > PATIENCE:
-                raise ConnectionError("All Dask workers are gone; start some, and then the same call again.")
-            time.sleep(min(CHECK_EVERY, 0.2))
 
     def _is_time_for_a_snapshot(self) -> bool:
         many = len(self._asked) > MOST_QUESTIONS or self._asked_bytes > MOST_BYTES
@@ -421,7 +282,7 @@ class Crew:
     def _take_snapshot(self) -> None:
         """Let every part write its arrays, and forget the questions that made them."""
         if self.folder is not None:
-            name, before = f"{self.run}-{next(self._keys)}", self._snapshot
+            name, before = self._post.new_key(), self._snapshot
             keep = Question("keep_all", [[("keep_all", (self.folder, name))]] * self.parts)
             _insisted(lambda: self._put(keep), self._recover)
             self._snapshot = name
@@ -431,37 +292,14 @@ class Crew:
         self._asked_bytes = 0
 
 
-class Countdown:
-    """Says when so many things are done, in whatever threads."""
-
-    def __init__(self, count: int) -> None:
-        self._left, self._lock = count, threading.Lock()
-        self.ended = threading.Event()
-
-    def one_less(self, thing: object) -> None:
-        """Count one that is done."""
-        with self._lock:
-            self._left -= 1
-            if self._left == 0:
-                self.ended.set()
-
-
 def _insisted(action: Callable[[], T], again: Callable[[Sequence[int]], object]) -> T:
     """Return what an action returns; if workers are lost meanwhile, repair that and try again, but not for ever."""
     for _ in range(MOST_LOSSES):
         try:
             return action()
-        except _Lost as lost:
+        except Lost as lost:
             again(lost.parts)
     raise ConnectionError(
         f"Dask workers were lost {MOST_LOSSES} times at the same point of the run, perhaps because their memory does "
         "not suffice; add workers, or give them more memory."
     )
-
-
-class _Lost(Exception):
-    """Workers are gone, and with them these parts."""
-
-    def __init__(self, parts: Sequence[int]) -> None:
-        super().__init__(f"the workers of parts {list(parts)} are gone.")
-        self.parts = tuple(parts)

@@ -1,0 +1,224 @@
+"""Sends orders to the workers that hold the parts of a tensor, and waits for answers as long as the workers live."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .orders import NotHere, Order, added, carried_out, made, nbytes_of, packed, removed, value_of
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from .part import Part
+
+LARGE = 2**20
+"""Arrays of more bytes than this travel beside the orders, and once for all parts that need the same one."""
+
+CHECK_EVERY = 1.0
+"""Seconds after which it is checked whether the workers are still there."""
+
+PATIENCE = 60.0
+"""Seconds to wait for a worker when none is left, or for an answer that no worker is at work on."""
+
+RESTART = 10.0
+"""Seconds to wait for a worker in the place of one that is lost, before another gets a second part."""
+
+
+@dataclass
+class Traffic:
+    """What was moved and computed.
+
+    Parameters
+    ----------
+    moved
+        Bytes that travelled between the driver and the workers, and among the workers.
+    computing
+        Seconds in which the slowest worker computed, added up over all questions.
+    asking
+        Seconds from a question to its answer, added up.
+    questions
+        How many there were.
+    """
+
+    moved: int = 0
+    computing: float = 0.0
+    asking: float = 0.0
+    questions: int = 0
+
+
+Wanted = Callable[[list["Future"]], list["Future"]]
+"""From the answers of all parts to those that are brought here."""
+
+
+class Lost(Exception):
+    """Workers are gone, and with them these parts."""
+
+    def __init__(self, parts: Sequence[int]) -> None:
+        super().__init__(f"the workers of parts {list(parts)} are gone.")
+        self.parts = tuple(parts)
+
+
+@dataclass(eq=False)
+class Post:
+    """The way to the parts of a tensor and back.
+
+    Parameters
+    ----------
+    client
+        The connection to the cluster.
+    places
+        The address of the worker that has each part.
+    """
+
+    client: Client
+    places: list[str]
+    traffic: Traffic = field(default_factory=Traffic)
+
+    def __post_init__(self) -> None:
+        self.run = uuid.uuid4().hex[:8]
+        self._keys = itertools.count()
+
+    def new_key(self) -> str:
+        """Return a text that no task of any run has in its name yet."""
+        return f"{self.run}-{next(self._keys)}"
+
+    def sent(self, order: str, batches: Sequence[Sequence[Order]]) -> list[Future]:
+        """Send each part its batch."""
+        sent: dict[int, Any] = {}
+        return [self.submitted(order, part, batch, sent) for part, batch in enumerate(batches)]
+
+    def submitted(
+        self, order: str, part: int, batch: Sequence[Order], sent: dict[int, Any], after: Future | None = None
+    ) -> Future:
+        """Send a batch to the worker of a part; it begins when `after` is done."""
+        beside: list[Any] = []
+        orders = packed(batch, beside)
+        self.traffic.moved += sum(map(nbytes_of, beside))
+        return self.client.submit(
+            carried_out,
+            self.run,
+            part,
+            orders,
+            after,
+            *(self._delivered(each, sent) for each in beside),
+            key=f"tensorfill-{order}-{self.new_key()}-{part}",
+            workers=[self.places[part]],
+            allow_other_workers=False,
+            pure=False,
+        )
+
+    def _delivered(self, thing: Any, sent: dict[int, Any]) -> Any:
+        """Return a large array as a future, made once for all parts; anything else as it is."""
+        if nbytes_of(thing) < LARGE:
+            return thing
+        if id(thing) not in sent:
+            sent[id(thing)] = self.client.scatter(thing, hash=False)
+        return sent[id(thing)]
+
+    def summed(self, order: str, futures: list[Future]) -> Future:
+        """Return the sum of answers, by a tree of additions on the workers."""
+        while len(futures) > 1:
+            pairs = [*itertools.pairwise([*futures, None])][::2]
+            futures = [one if other is None else self._added(order, one, other) for one, other in pairs]
+        return futures[0]
+
+    def _added(self, order: str, one: Future, other: Future) -> Future:
+        key = f"tensorfill-add-{order}-{self.new_key()}"
+        return self.client.submit(added, one, other, key=key, pure=False)
+
+    def gathered(self, futures: list[Future], wanted: Wanted | None = None) -> Any:
+        """Wait for the answers of all parts, and return those that are wanted; raise `Lost` if a worker is gone."""
+        import distributed
+
+        last = futures if wanted is None else wanted(futures)
+        try:
+            self._wait([*futures, *last])
+            return self.client.gather(last)
+        except NotHere as error:
+            raise Lost([error.part]) from error
+        except (distributed.KilledWorker, distributed.CancelledError) as error:
+            raise Lost(self._lost()) from error
+
+    def _wait(self, futures: list[Future]) -> None:
+        """Wait until all are done, and look after the workers meanwhile.
+
+        `distributed.wait` with a time limit raises an exception whose traceback keeps everything alive that the callers
+        of this function refer to, vectors on workers among them, until Python collects it.
+        """
+        waiting = Countdown(len(futures))
+        for future in futures:
+            future.add_done_callback(waiting.one_less)
+        idle = 0
+        while not waiting.ended.wait(CHECK_EVERY):
+            if lost := self._lost():
+                raise Lost(lost)
+            idle = 0 if any(self.client.processing().values()) else idle + 1
+            if idle * CHECK_EVERY > PATIENCE:
+                raise ConnectionError(
+                    "The Dask cluster has had nothing to do for a minute, but an answer is missing; start it anew."
+                )
+
+    def made(self, part: int, make: Callable[..., Part], given: Sequence[Any]) -> Future:
+        """Make a part on its worker."""
+        return self.client.submit(
+            made,
+            self.run,
+            part,
+            make,
+            *given,
+            key=f"tensorfill-part-{self.new_key()}-{part}",
+            workers=[self.places[part]],
+            allow_other_workers=False,
+            pure=False,
+        )
+
+    def left(self, order: str, futures: Sequence[Future]) -> list[Future]:
+        """Return answers without the time that they took, as futures that stay on the workers of their parts."""
+        key = f"tensorfill-keep-{order}-{self.new_key()}"
+        return [
+            self.client.submit(value_of, each, key=f"{key}-{part}", workers=[self.places[part]], pure=False)
+            for part, each in enumerate(futures)
+        ]
+
+    def remove_parts(self) -> None:
+        """Remove the parts of this run from all workers."""
+        self.client.run(removed, self.run)
+
+    def _lost(self) -> list[int]:
+        """Return the parts whose worker is gone."""
+        alive = set(self.client.ncores())
+        return [part for part, place in enumerate(self.places) if place not in alive]
+
+    def another_place(self) -> str:
+        """Return a worker that has no part; after a while, the one with the fewest parts."""
+        began = time.monotonic()
+        while True:
+            alive = list(self.client.ncores())
+            waited = time.monotonic() - began
+            if alive and (waited > RESTART or any(place not in self.places for place in alive)):
+                place: str = min(alive, key=self.places.count)
+                return place
+            if waited > PATIENCE:
+                raise ConnectionError("All Dask workers are gone; start some, and then the same call again.")
+            time.sleep(min(CHECK_EVERY, 0.2))
+
+
+class Countdown:
+    """Says when so many things are done, in whatever threads."""
+
+    def __init__(self, count: int) -> None:
+        self._left, self._lock = count, threading.Lock()
+        self.ended = threading.Event()
+
+    def one_less(self, thing: object) -> None:
+        """Count one that is done."""
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self.ended.set()
