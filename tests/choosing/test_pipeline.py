@@ -186,6 +186,16 @@ def test_a_robust_loss_obeys_the_clock_the_callback_and_the_keyboard_from_its_fi
     assert np.isfinite(fit.to_dense()).all()
 
 
+@pytest.mark.parametrize("options", [{}, {"lam": 0.3}], ids=["chosen", "given"])
+def test_a_robust_fit_that_is_stopped_before_all_entries_are_judged_gives_no_gross_error_back(options):
+    table = np.outer(np.linspace(1.0, 2.0, 30), np.linspace(1.0, 3.0, 20))
+    table[3, 4] = 1e3
+    fit = complete(table, loss="l1", time_limit=1e-6, smooth=None, rng=0, **options)
+    assert fit.status is Status.TIME_LIMIT
+    assert [3, 4] in fit.outliers()[0].tolist()
+    assert fit.filled().max() < 10
+
+
 def test_a_robust_first_fit_shows_its_progress(capsys):
     complete(DATA.observations, loss="l1", time_limit=1e-6, progress=True, rng=0)
     assert "looking for corrupt entries" not in capsys.readouterr().out

@@ -95,7 +95,7 @@ class Pipeline:
                     result.finished_or_stopped()
         except STOPS as stop:
             return self._best_so_far(stop)
-        corrupt = are_outliers(self._task.observations, result.model) if is_robust(self._task.loss) else None
+        corrupt = self._corrupt_beside(result.model)
         return self._filled(Outcome(method.resolved(problem), result, problem.loss, corrupt=corrupt), problem)
 
     def best_of(self, methods: Sequence[Method], *, all_of_them: bool = True) -> Outcome:
@@ -451,8 +451,18 @@ class Pipeline:
             result = replace(answer.trial.results[0], model=answer.whole_model, status=status)
             return self._outcome(answer, result, answer.trial.method)
         method, result, problem = simplest(self._task, self._rough, self._run.clock)
-        outcome = Outcome(method, replace(result, status=status), problem.loss, centred=isinstance(method, Effects))
+        outcome = Outcome(
+            method,
+            replace(result, status=status),
+            problem.loss,
+            centred=isinstance(method, Effects),
+            corrupt=self._corrupt_beside(result.model),
+        )
         return self._filled(outcome, problem)
+
+    def _corrupt_beside(self, model: Model) -> Booleans | None:
+        """Return which entries an answer of all entries takes for corrupt; None without a robust loss."""
+        return are_outliers(self._task.observations, model) if is_robust(self._task.loss) else None
 
 
 def _status(stop: BaseException) -> Status:

@@ -77,6 +77,23 @@ class Candidate:
         return replace(self, weights=tuple(weight / sum(weights) for weight in weights))
 
 
+@dataclass(frozen=True)
+class NoiseEdge:
+    """Where noise comes in: below a cut, ranks jump to their limits.
+
+    Parameters
+    ----------
+    q, cut
+        The path that found it, and the first cut with noise.
+    ranks
+        The ranks without it, the limits from there on.
+    """
+
+    q: float
+    cut: float
+    ranks: tuple[int, ...]
+
+
 def is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
     """Return whether a path has nothing better to offer further down, from its best trial and those after it.
 

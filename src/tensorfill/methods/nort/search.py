@@ -22,7 +22,7 @@ from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
 from ..search import PathPoint, Trial, Trials
 from .descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
-from .paths import CLEARLY_WORSE, PATIENCE, Candidate, cannot_pass, has_many_ranks, is_past
+from .paths import CLEARLY_WORSE, PATIENCE, Candidate, NoiseEdge, cannot_pass, has_many_ranks, is_past
 
 if TYPE_CHECKING:
     from .method import Nort
@@ -43,6 +43,9 @@ LEAD = 4
 
 MOST_IN_CORE = 2**20
 """Numbers in the core of an answer of another method that a trial starts from."""
+
+REFINED_TOLERANCE = 0.1 * PATH_TOLERANCE
+"""How far the cuts beside the best are solved: between neighbours a looser one shows no difference."""
 
 SETTLING_ITERATIONS = 20
 """Iterations after which a weak direction among noise shows whether it grows."""
@@ -66,7 +69,7 @@ class NortSearch:
         self._family = make_family(settings.penalty, settings.theta)  # type: ignore[arg-type]
         # Modes, rank limits and tau do not depend on the penalty, which is not known yet.
         self._base = replace(settings, lam=1.0, penalty=Nuclear(), theta="auto")
-        self._noise = 0.0
+        self._edges: list[NoiseEdge] = []
         self._points: list[PathPoint] = []
 
     def run(self, trials: Trials) -> None:
@@ -87,14 +90,15 @@ class NortSearch:
             return
         if self._weigh():
             lead = self._again(lead, lead.candidate.q)[0]
-        if self._noise:
+        if self._edges:
             # A path that starts before what was found among noise would lose it.
             lead = replace(trials.leader, candidate=trials.leader.candidate.lower(-1))
         for row in self._family.others:
             for q in row:
                 before = trials.leader
                 self._again(lead, q)
-                if trials.leader is before:
+                # What a path finds among noise depends on the way there, and with a more convex penalty it does less.
+                if trials.leader is before and not (self._edges and q > self._family.first):
                     break
         self._start_from_what_was_found()
         self._refine()
@@ -132,7 +136,7 @@ class NortSearch:
         if trials.stiffnesses and self._base.sparse_columns(problem, regulariser.modes):
             # Graphs need all columns. Every trial has them, and if they do not fit, the first one says so.
             self._base, self._settings = (replace(each, storage="sparse") for each in (self._base, self._settings))
-        self._trials, self.modes, self._limits = trials, regulariser.modes, regulariser.max_ranks
+        self._trials, self.modes, self._most_ranks = trials, regulariser.modes, regulariser.max_ranks
 
     # One trial
 
@@ -148,7 +152,7 @@ class NortSearch:
     ) -> Trial:
         """Solve with a candidate and score it; a variation of its start is given up if it does not gain."""
         trial = self._trials.run(
-            self._method(candidate, room or self._room(start if isinstance(start, Trial) else None)),
+            self._method(candidate, room or self._room(candidate.q, start if isinstance(start, Trial) else None)),
             start,
             tried={"cut": candidate.cut, "q": candidate.q},
             candidate=candidate,
@@ -177,9 +181,14 @@ class NortSearch:
             polish=self._settings.polish is True and candidate.mu == 0,
         )
 
-    def _room(self, start: Trial | None) -> tuple[int, ...]:
-        """Return the rank limit of each mode for a trial from `start`."""
-        return room_for(self._limits, (0,) * len(self.modes) if start is None else self.ranks(start))
+    def _room(self, q: float, start: Trial | None) -> tuple[int, ...]:
+        """Return the rank limit of each mode for a trial with this q from `start`."""
+        return room_for(self._edge(q).ranks, (0,) * len(self.modes) if start is None else self.ranks(start))
+
+    def _edge(self, q: float) -> NoiseEdge:
+        """Return where noise comes in with this q, as far as that is known: a more convex penalty lets it in later."""
+        known = [edge for edge in self._edges if edge.q >= q]
+        return min(known, key=lambda edge: edge.q, default=NoiseEdge(q, 0.0, self._most_ranks))
 
     def ranks(self, trial: Trial) -> tuple[int, ...]:
         """Return the rank of each mode that may be regularised; 0 if the trial leaves it out."""
@@ -230,7 +239,7 @@ class NortSearch:
             best = early
             gains_much = start is not None and last.point.held_out < (1 - LARGE_GAIN) * start.point.held_out
             candidate, start = candidate.lower(2 if gains_much else 1), last
-            if candidate.cut < max(self._noise * (1 - 1e-9), above.cut * SMALLEST_CUT):
+            if candidate.cut < max(self._edge(candidate.q).cut * (1 - 1e-9), above.cut * SMALLEST_CUT):
                 break
         return trials
 
@@ -259,7 +268,8 @@ class NortSearch:
 
     def _is_full(self, trial: Trial, start: Trial) -> bool:
         """Return whether a trial reached its rank limits, although the limits of the search are higher."""
-        limits = zip(self.ranks(trial), self._room(start), self._limits, strict=True)
+        q = trial.candidate.q
+        limits = zip(self.ranks(trial), self._room(q, start), self._edge(q).ranks, strict=True)
         return any(rank == room < limit for rank, room, limit in limits)
 
     def _without_noise(self, full: Trial, start: Trial) -> Trial:
@@ -269,7 +279,7 @@ class NortSearch:
         grows in a few more iterations, so it stays as the cut is raised again, while noise goes. If the answer is no
         worse for that, this cut is the last, and the ranks that are left are the limit.
         """
-        room = self._room(start)
+        room = self._room(full.candidate.q, start)
         trials = [self._try(full.candidate, full, room, tol=0.0, max_iter=SETTLING_ITERATIONS)]
         for _ in range(LEAD - 1):
             trials.append(self._try(trials[-1].candidate.lower(-1), trials[-1]))
@@ -277,8 +287,8 @@ class NortSearch:
         simplest = next(trial for trial in reversed(trials) if not best.beats(trial))
         kept = simplest if simplest.beats(start) else start
         if kept is not trials[0]:
-            self._noise = full.candidate.cut
-            self._limits = tuple(max(rank, 1) for rank in self.ranks(kept))
+            ranks = tuple(max(rank, 1) for rank in self.ranks(kept))
+            self._edges.append(NoiseEdge(full.candidate.q, full.candidate.cut, ranks))
         return kept
 
     def _one_mode_alone(self, trials: Sequence[Trial]) -> Trial:
@@ -344,14 +354,14 @@ class NortSearch:
         self._try(
             replace(best, cut=cut, weights=weights),
             [self._base.folded(problem, start, self.modes, weights) for problem, start in pairs],
-            room_for(self._limits, ranks),
+            room_for(self._edge(best.q).ranks, ranks),
         )
 
     def _refine(self) -> None:
-        """Try the cuts half a step above and below the best."""
+        """Try the cuts half a step above and below the best, as far as the last fit will go."""
         best = self._trials.leader
         for step in (0.5, -0.5):
-            self._try(best.candidate.lower(step), best, variation=True)
+            self._try(best.candidate.lower(step), best, tol=REFINED_TOLERANCE, variation=True)
 
     def _stiffen(self) -> None:
         """Try the graph Laplacians, from weak to strong, while the score improves."""
