@@ -61,6 +61,15 @@ def test_smooth_modes_are_found_by_their_neighbours():
     assert smooth_modes(Observations.from_dense(truth), None) == {}
 
 
+def test_a_row_that_is_alike_in_any_order_is_not_smooth():
+    rng = np.random.default_rng(0)
+    likes = np.round(rng.random(40))[:, None] + 0.1 * rng.standard_normal((40, 30))
+    likes[rng.random(likes.shape) < 0.5] = np.nan
+    assert smooth_modes(Observations.from_dense(likes), "auto") == {}
+    drifting = likes + 0.3 * np.cumsum(rng.standard_normal(30))
+    assert set(smooth_modes(Observations.from_dense(drifting), "auto")) == {1}
+
+
 @pytest.mark.slow
 def test_a_smooth_picture_gains_and_a_table_without_order_does_not():
     truth, holes, missing = picture()

@@ -20,6 +20,7 @@ import numpy as np
 
 from .._support.checks import mode_number
 from .._support.clock import Clock
+from .._support.ordering import groups_of
 from .._support.types import Floats
 from ..algebra.component import Component
 from ..algebra.field import smooth_field
@@ -38,7 +39,8 @@ FEWEST_PAIRS = 30
 """The least number of pairs of observed neighbours that show whether they agree."""
 
 ALIKE = 0.5
-"""Neighbours are alike if their squared difference is less than this fraction of that of entries far apart."""
+"""Neighbours are alike if their squared difference is less than this fraction of that of entries far apart, and of that
+of all entries along the mode: a row of a table may be all alike, in whatever order."""
 
 STIFFNESSES = (10.0, 1.0, 0.1, 0.01, 0.001)
 """The stiffnesses to try, from stiff to soft, until the score worsens."""
@@ -125,10 +127,23 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) 
         differences = neighbour_differences(observations, mode)
         enough = len(differences) >= FEWEST_PAIRS and spread > 0
         ratio = float(np.mean(differences**2, dtype=np.float64)) / spread if enough else ALIKE
-        if not automatic or (shape[mode] >= SMALLEST_MODE and ratio < ALIKE):
+        is_long = shape[mode] >= SMALLEST_MODE
+        if not automatic or (is_long and ratio < ALIKE and _has_order(observations, mode, differences)):
             ratios[mode] = max(ratio, 1e-6)
     least = min(ratios.values(), default=1.0)
     return {mode: least / ratio for mode, ratio in ratios.items()}
+
+
+def _has_order(observations: Observations, mode: int, differences: Floats) -> bool:
+    """Return whether neighbours along a mode are more alike than any two entries along it."""
+    others = [each for each in range(observations.ndim) if each != mode]
+    order, starts = groups_of(observations.coords[:, others], tuple(observations.shape[each] for each in others))
+    values = observations.values[order].astype(np.float64)
+    counts = np.diff(starts, append=len(values))
+    around_mean = values - np.repeat(np.add.reduceat(values, starts) / counts, counts)
+    # Of two independent entries, the squared difference is twice the variance on average.
+    of_any_two = 2 * float(np.sum(around_mean**2)) / max(len(values) - len(counts), 1)
+    return float(np.mean(differences**2, dtype=np.float64)) < ALIKE * of_any_two
 
 
 def neighbour_differences(observations: Observations, mode: int) -> Floats:
