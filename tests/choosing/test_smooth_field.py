@@ -8,10 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import gaussian_filter
 
-from tensorfill import Observations, complete, graphs
+from tensorfill import Clock, Observations, complete, graphs
+from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import POWER, smooth_field
 from tensorfill.choosing.pipeline import Pipeline
-from tensorfill.choosing.smooth_field import smooth_modes
+from tensorfill.choosing.smooth_field import Smoothing, loss_alone, smooth_modes
+from tensorfill.choosing.splits import Split
+from tensorfill.losses import Square
+from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tests.refusal import refuses
 from tests.strategies import generators, shapes
@@ -31,6 +35,16 @@ def test_the_field_solves_its_normal_equations(data, rng, share):
     roughness = stiffness * power_of_chains(shape, weights, POWER) @ field.ravel()
     left = np.where(seen, field, 0) + roughness.reshape(shape)
     assert np.linalg.norm(left - values) <= 5e-4 * np.linalg.norm(values) + 1e-3 * (start is not None)
+
+
+def test_a_field_takes_any_mean_and_unit_and_is_zero_in_slices_without_entries():
+    rng = np.random.default_rng(0)
+    values, seen = rng.standard_normal((20, 3, 15)), rng.random((20, 3, 15)) < 0.3
+    seen[:, 1] = False
+    field = smooth_field(np.where(seen, values, 0), seen, {2: 1.0, 0: 0.5}, 0.1)
+    assert not field[:, 1].any()
+    moved = smooth_field(np.where(seen, 1e9 + 1e3 * values, 0), seen, {2: 1.0, 0: 0.5}, 0.1)
+    np.testing.assert_allclose((moved[:, ::2] - 1e9) / 1e3, field[:, ::2], atol=1e-3)
 
 
 def power_of_chains(shape, weights, power):
@@ -68,6 +82,21 @@ def test_a_row_that_is_alike_in_any_order_is_not_smooth():
     assert smooth_modes(Observations.from_dense(likes), "auto") == {}
     drifting = likes + 0.3 * np.cumsum(rng.standard_normal(30))
     assert set(smooth_modes(Observations.from_dense(drifting), "auto")) == {1}
+
+
+def test_a_field_that_takes_too_long_does_not_keep_methods_from_their_answers(monkeypatch):
+    shares = []
+
+    def slow(self, model, observations, clock, near=None):
+        shares.append(clock.remaining)
+        raise TimeUp
+
+    monkeypatch.setattr(Smoothing, "added_to", slow)
+    split = Split(Problem(Observations.from_dense(picture()[1]), Square()), Observations.from_dense(picture()[1]))
+    assert loss_alone([split], {0: 1.0}, Clock(100.0)) == np.inf
+    assert shares[0] < 20
+    with pytest.raises(TimeUp):
+        loss_alone([split], {0: 1.0}, Clock(1e-9))
 
 
 @pytest.mark.slow
