@@ -27,7 +27,7 @@ class Task:
     options
         Numbers and names for the run.
     limit
-        Seconds for the choice of settings and the fit.
+        Seconds of CPU for the choice of settings and the fit.
     """
 
     data: str
