@@ -123,7 +123,7 @@ The paper says that half of the sampled entries train and half validate. Its err
 entries: with half of them no method can pass 0.00125 at 200^3. So the first tables fit all entries, and the library
 holds some of them out by itself to choose; the tables named "half to validate" keep to the printed protocol.
 `gdpan` and `lrtc` minimise the same objective as NORT and get the settings that NORT chose. They and `pa_apg` hold
-whole tensors, run once, and stop at a limit of time. The figure and the megabytes that are compared are those of one
+whole tensors, run once, and stop at a limit of seconds. The figure and the megabytes that are compared are those of one
 run from zero, with the largest threshold that is nearly as good as the one chosen, and the ranks of the answer as
 limits. The column "memory" is that of the whole call, above the data and compiled code.
 """.strip(),
