@@ -55,6 +55,11 @@ class PenaltyFamily:
     others: tuple[tuple[float, ...], ...] = ()
     follows_rank: bool = False
 
+    @property
+    def more_convex(self) -> tuple[float, ...]:
+        """The q to try that are larger than the first."""
+        return tuple(q for row in self.others for q in row if q > self.first)
+
     def freed(self, q: float, ranks: Sequence[int]) -> float:
         """Return the q of the next point of a path, after a point with this q and an answer of these ranks."""
         return float(max(1, *ranks)) if self.follows_rank else q

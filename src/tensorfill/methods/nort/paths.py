@@ -46,12 +46,20 @@ class Candidate:
         The weight of each mode that may be regularised; they add up to one, and 0 leaves the mode out.
     mu
         The weight of the graph Laplacians, relative to the mean degree.
+    free
+        Whether it may let in noise that the first penalty did not.
     """
 
     cut: float
     q: float
     weights: tuple[float, ...]
     mu: float = 0.0
+    free: bool = False
+
+    @property
+    def noise(self) -> float | None:
+        """Which noise bounds it: that of its own q if it is free, else the noise that the other paths found."""
+        return self.q if self.free else None
 
     def lower(self, steps: float) -> Candidate:
         """Return the candidate this many steps further down a path."""
@@ -83,13 +91,12 @@ class NoiseEdge:
 
     Parameters
     ----------
-    q, cut
-        The path that found it, and the first cut with noise.
+    cut
+        The first cut with noise.
     ranks
         The ranks without it, the limits from there on.
     """
 
-    q: float
     cut: float
     ranks: tuple[int, ...]
 

@@ -38,14 +38,14 @@ LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
 """A path with many ranks also ends if `PATIENCE` points gain less than this share of the error; the second number is
 for a search that is out of reach of its rival."""
 
+FALLING_FAST = 20
+"""Data whose singular values fall fast has no more ranks than this."""
+
 LEAD = 4
 """A path at another q begins this many points before the best of the first."""
 
 MOST_IN_CORE = 2**20
 """Numbers in the core of an answer of another method that a trial starts from."""
-
-REFINED_TOLERANCE = 0.1 * PATH_TOLERANCE
-"""How far the cuts beside the best are solved: between neighbours a looser one shows no difference."""
 
 SETTLING_ITERATIONS = 20
 """Iterations after which a weak direction among noise shows whether it grows."""
@@ -69,7 +69,7 @@ class NortSearch:
         self._family = make_family(settings.penalty, settings.theta)  # type: ignore[arg-type]
         # Modes, rank limits and tau do not depend on the penalty, which is not known yet.
         self._base = replace(settings, lam=1.0, penalty=Nuclear(), theta="auto")
-        self._edges: list[NoiseEdge] = []
+        self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
 
     def run(self, trials: Trials) -> None:
@@ -97,9 +97,13 @@ class NortSearch:
             for q in row:
                 before = trials.leader
                 self._again(lead, q)
-                # What a path finds among noise depends on the way there, and with a more convex penalty it does less.
-                if trials.leader is before and not (self._edges and q > self._family.first):
+                if trials.leader is before:
                     break
+        if self._edges and max(self.ranks(trials.leader)) > FALLING_FAST:
+            # Where singular values fall slowly, what a path finds among noise depends on the way there. With a more
+            # convex penalty it does less, and noise that is let in is small.
+            for q in self._family.more_convex:
+                self._again(replace(lead, candidate=replace(lead.candidate, free=True)), q)
         self._start_from_what_was_found()
         self._refine()
         self._stiffen()
@@ -152,7 +156,7 @@ class NortSearch:
     ) -> Trial:
         """Solve with a candidate and score it; a variation of its start is given up if it does not gain."""
         trial = self._trials.run(
-            self._method(candidate, room or self._room(candidate.q, start if isinstance(start, Trial) else None)),
+            self._method(candidate, room or self._room(candidate, start if isinstance(start, Trial) else None)),
             start,
             tried={"cut": candidate.cut, "q": candidate.q},
             candidate=candidate,
@@ -181,14 +185,13 @@ class NortSearch:
             polish=self._settings.polish is True and candidate.mu == 0,
         )
 
-    def _room(self, q: float, start: Trial | None) -> tuple[int, ...]:
-        """Return the rank limit of each mode for a trial with this q from `start`."""
-        return room_for(self._edge(q).ranks, (0,) * len(self.modes) if start is None else self.ranks(start))
+    def _room(self, candidate: Candidate, start: Trial | None) -> tuple[int, ...]:
+        """Return the rank limit of each mode for a trial of a candidate from `start`."""
+        return room_for(self._edge(candidate).ranks, (0,) * len(self.modes) if start is None else self.ranks(start))
 
-    def _edge(self, q: float) -> NoiseEdge:
-        """Return where noise comes in with this q, as far as that is known: a more convex penalty lets it in later."""
-        known = [edge for edge in self._edges if edge.q >= q]
-        return min(known, key=lambda edge: edge.q, default=NoiseEdge(q, 0.0, self._most_ranks))
+    def _edge(self, candidate: Candidate) -> NoiseEdge:
+        """Return where noise comes in for a candidate, as far as that is known."""
+        return self._edges.get(candidate.noise, NoiseEdge(0.0, self._most_ranks))
 
     def ranks(self, trial: Trial) -> tuple[int, ...]:
         """Return the rank of each mode that may be regularised; 0 if the trial leaves it out."""
@@ -239,7 +242,7 @@ class NortSearch:
             best = early
             gains_much = start is not None and last.point.held_out < (1 - LARGE_GAIN) * start.point.held_out
             candidate, start = candidate.lower(2 if gains_much else 1), last
-            if candidate.cut < max(self._edge(candidate.q).cut * (1 - 1e-9), above.cut * SMALLEST_CUT):
+            if candidate.cut < max(self._edge(candidate).cut * (1 - 1e-9), above.cut * SMALLEST_CUT):
                 break
         return trials
 
@@ -268,8 +271,8 @@ class NortSearch:
 
     def _is_full(self, trial: Trial, start: Trial) -> bool:
         """Return whether a trial reached its rank limits, although the limits of the search are higher."""
-        q = trial.candidate.q
-        limits = zip(self.ranks(trial), self._room(q, start), self._edge(q).ranks, strict=True)
+        found, candidate = self.ranks(trial), trial.candidate
+        limits = zip(found, self._room(candidate, start), self._edge(candidate).ranks, strict=True)
         return any(rank == room < limit for rank, room, limit in limits)
 
     def _without_noise(self, full: Trial, start: Trial) -> Trial:
@@ -279,7 +282,7 @@ class NortSearch:
         grows in a few more iterations, so it stays as the cut is raised again, while noise goes. If the answer is no
         worse for that, this cut is the last, and the ranks that are left are the limit.
         """
-        room = self._room(full.candidate.q, start)
+        room = self._room(full.candidate, start)
         trials = [self._try(full.candidate, full, room, tol=0.0, max_iter=SETTLING_ITERATIONS)]
         for _ in range(LEAD - 1):
             trials.append(self._try(trials[-1].candidate.lower(-1), trials[-1]))
@@ -288,7 +291,7 @@ class NortSearch:
         kept = simplest if simplest.beats(start) else start
         if kept is not trials[0]:
             ranks = tuple(max(rank, 1) for rank in self.ranks(kept))
-            self._edges.append(NoiseEdge(full.candidate.q, full.candidate.cut, ranks))
+            self._edges[full.candidate.noise] = NoiseEdge(full.candidate.cut, ranks)
         return kept
 
     def _one_mode_alone(self, trials: Sequence[Trial]) -> Trial:
@@ -354,14 +357,22 @@ class NortSearch:
         self._try(
             replace(best, cut=cut, weights=weights),
             [self._base.folded(problem, start, self.modes, weights) for problem, start in pairs],
-            room_for(self._edge(best.q).ranks, ranks),
+            room_for(self._edge(best).ranks, ranks),
         )
 
     def _refine(self) -> None:
-        """Try the cuts half a step above and below the best, as far as the last fit will go."""
+        """Try the best cut and those half a step above and below it, each solved as far as the last fit will be.
+
+        A weak direction may take longer to vanish or to grow than a point of a path is solved, so only these show what
+        the last fit will be, and the best of them is kept even if an answer on the way was better. In a tie it is the
+        largest cut, which is farthest from noise.
+        """
         best = self._trials.leader
-        for step in (0.5, -0.5):
-            self._try(best.candidate.lower(step), best, tol=REFINED_TOLERANCE, variation=True)
+        tol = min(self._settings.tol, PATH_TOLERANCE)
+        kept, *lower = (self._try(best.candidate.lower(step), best, tol=tol) for step in (-0.5, 0.0, 0.5))
+        for trial in lower:
+            kept = trial if trial.beats(kept) else kept
+        self._trials.prefer(kept)
 
     def _stiffen(self) -> None:
         """Try the graph Laplacians, from weak to strong, while the score improves."""
