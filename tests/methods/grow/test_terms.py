@@ -12,7 +12,7 @@ from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import large_modes
 from tensorfill.methods.grow import mixtures as mixtures_module
 from tensorfill.methods.grow import terms as module
-from tensorfill.methods.grow.joint import work_of
+from tensorfill.methods.grow.joint import joint_terms, work_of
 from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.grow.terms import clip, terms_of
 from tensorfill.models import CPModel
@@ -110,23 +110,41 @@ def test_there_are_no_mixtures_of_too_many_cells_or_indices(monkeypatch):
 
 
 def test_fewer_weights_are_tried_if_many_entries_share_a_column(monkeypatch):
-    observations, _ = planted((20, 20, 20, 3), [1.0], 4000, 0)
-    monkeypatch.setattr(mixtures_module, "MOST_PAIRS", 1e5)
-    distinct = np.unique(observations.coords[:, :3], axis=0)
+    observations, _ = planted((20, 20, 20, 20, 3), [1.0], 9000, 0)
+    monkeypatch.setattr(mixtures_module, "MOST_PAIRS", 1e4)
+    distinct = np.unique(observations.coords[:, :4], axis=0)
     pairs = 0
-    for mode in range(3):
+    for mode in range(4):
         counts = np.unique(np.delete(distinct, mode, axis=1), axis=0, return_counts=True)[1]
         pairs += int(np.sum(counts * (counts - 1) // 2))
-    weights = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).most_weights
-    assert weights == int(np.ceil(1e5 / pairs)) < mixtures_module.MOST_WEIGHTS
+    weights = mixtures_of(observations.coords, observations.shape, range(4)).most_weights
+    assert weights == int(np.ceil(1e4 / pairs)) < mixtures_module.MOST_SEPARATE / 4
 
 
 def test_fewer_weights_are_tried_if_each_is_much_work(monkeypatch):
     observations, _ = planted((12, 11, 10, 3), [1.0], 1000, 0)
     given = observations.coords, observations.shape, [0, 1, 2]
-    monkeypatch.setattr(mixtures_module, "MOST_WORK", 2.5 * work_of(1000, (12, 11, 10)))
+    monkeypatch.setattr(mixtures_module, "MOST_WORK", 2.5 * work_of(1000, (12, 11, 10), 3))
     assert mixtures_of(*given).most_weights == 3
-    assert work_of(1000, (12, 11, 10)) < work_of(2000, (12, 11, 10)) < work_of(2000, (40, 11, 10))
+    works = [work_of(1000, (12, 11, 10), 3), work_of(2000, (12, 11, 10), 3), work_of(2000, (40, 11, 10), 3)]
+    assert works == sorted(works)
+    assert works[-1] < work_of(2000, (40, 11, 10), 25)
+
+
+def test_the_search_ends_with_a_term_that_is_no_noise(monkeypatch):
+    for weight, expected in ((0.15, [0]), (1e-9, [0, 1, 2])):
+        observations, _ = planted((60, 60, 60, 5, 5), [weight], 40000, 2)
+        mixtures = mixtures_of(observations.coords, observations.shape, [0, 1, 2])
+        mixtures.most_weights, looks = 150, []
+
+        def counted(mode, *given, looks=looks):
+            looks.append(mode.number)
+            return joint_terms(mode, *given)
+
+        monkeypatch.setattr(mixtures_module, "joint_terms", counted)
+        starts = mixtures.starts(observations.values, np.random.default_rng(0))
+        assert all(np.isfinite(np.concatenate(start)).all() for start in starts)
+        assert looks == expected
 
 
 def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):
