@@ -25,6 +25,7 @@ from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from .contraction import separate_terms
 from .joint import Found, Mode, joint_terms, work_of
+from .terms import CLIPPED_AT, clip
 from .weights import LikelyWeights, outer
 
 MOST_WEIGHTS, MOST_WORK = 1000, 1.5e11
@@ -39,7 +40,7 @@ TOGETHER, MOST_IN_GRAMS = 64, 2**24
 CLEARLY_ABOVE = 6.0
 """A term ends the search if its gain is above the median of all by this many times their interquartile range."""
 
-STARTS = 60
+STARTS = 32
 """The starts that are kept, those that explain most."""
 
 MOST_CELLS = 50
@@ -82,10 +83,13 @@ class Mixtures:
         )
         self.most_weights = math.ceil(min(most, limit))
 
-    def starts(self, values: Floats, rng: np.random.Generator) -> list[list[Floats]]:
+    def starts(self, residuals: Floats, rng: np.random.Generator) -> list[list[Floats]]:
         """Return starts of terms, a vector for each mode, those that explain most first."""
+        if not residuals.any():
+            return []
+        clipped = clip(residuals, CLIPPED_AT)
         # Without units, so that single precision holds products.
-        values = values / math.sqrt(float(np.mean(values * values)))
+        values: Floats = clipped / math.sqrt(float(np.mean(clipped * clipped)))
         likely = LikelyWeights(self._entries, self._cells, self._small_sizes, values)
         tried = likely.most_likely(self.most_weights, rng)
         found = self._jointly(likely, values, tried, rng) if self._is_joint else self._separately(values, tried, rng)
