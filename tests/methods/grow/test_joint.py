@@ -9,7 +9,7 @@ from numpy.polynomial import chebyshev
 from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.methods.grow import joint as module
 from tensorfill.methods.grow.contraction import separate_terms
-from tensorfill.methods.grow.joint import EDGE, Mode, brought_out, joint_terms
+from tensorfill.methods.grow.joint import EDGE, STEPS, Mode, brought_out, joint_terms
 
 
 def grams_of(unfoldings, values):
@@ -38,10 +38,10 @@ def test_a_block_is_multiplied_with_a_polynomial_that_brings_out_large_eigenvalu
     matrix = rng.standard_normal((12, 12))
     matrix, radius = matrix + matrix.T, 5.0
     block = rng.standard_normal((12, 3))
-    found = brought_out(lambda x: matrix @ x, block, 9, radius)
+    found = brought_out(lambda x: matrix @ x, block, radius)
     values, vectors = np.linalg.eigh(matrix)
     inside = (values - radius * (EDGE - 1) / 2) / (radius * (EDGE + 1) / 2)
-    expected = (vectors * chebyshev.chebval(inside, [0] * 9 + [1])) @ vectors.T @ block
+    expected = (vectors * chebyshev.chebval(inside, [0] * STEPS + [1])) @ vectors.T @ block
     np.testing.assert_allclose(found / np.linalg.norm(found), expected / np.linalg.norm(expected), atol=1e-12)
 
 

@@ -24,10 +24,10 @@ import numpy as np
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 
-STARTS = 16
+STARTS = 12
 """Directions of a mode that terms are started from."""
 
-ROUNDS = (8, 4, 2)
+ROUNDS = (6, 3)
 """How many of the best terms of a mixture are improved, round by round."""
 
 PROMISING, LAST_ROUNDS = 16, 4
@@ -36,8 +36,8 @@ PROMISING, LAST_ROUNDS = 16, 4
 SIDE_BY_SIDE = 64
 """Terms that are found side by side, which saves passes over the entries."""
 
-STEPS, FIRST_STEPS, LATER_STEPS = 12, 14, 7
-"""Degrees of the polynomials that bring out directions, pairs, and pairs that have a start."""
+STEPS = 10
+"""Degree of the polynomials that bring out directions and pairs."""
 
 EDGE = 0.8
 """Eigenvalues above this share of the largest of noise are brought out."""
@@ -52,8 +52,8 @@ class Found(NamedTuple):
 
 def work_of(entries: int, shape: Sequence[int], cells: int) -> int:
     """Return about how many multiplications the terms of a mixture take, with its Gram matrices."""
-    starts, steps = STARTS + sum(ROUNDS), STARTS * FIRST_STEPS + sum(ROUNDS) * LATER_STEPS
-    return 4 * entries * starts + max(shape) ** 2 * (4 * steps + 3 * cells * (cells + 1) // 2)
+    terms = STARTS + sum(ROUNDS)
+    return 4 * entries * terms + max(shape) ** 2 * (4 * terms * STEPS + 3 * cells * (cells + 1) // 2)
 
 
 class Mode:
@@ -137,9 +137,9 @@ class JointTerms:
         """Return the best of the terms from random starts."""
         mixtures, size, _ = self._own.shape
         start = rng.standard_normal((mixtures, size, STARTS), np.float32)
-        own = brought_out(lambda x: self._own @ x, start, STEPS, 2.0)
+        own = brought_out(lambda x: self._own @ x, start, 2.0)
         both = sum(gram.shape[1] for gram in self._others)
-        found = self._completed(own, rng.standard_normal((mixtures, both, STARTS), np.float32), FIRST_STEPS)
+        found = self._completed(own, rng.standard_normal((mixtures, both, STARTS), np.float32))
         for kept in ROUNDS:
             found = self.improved(found.best(kept))
         return found
@@ -149,21 +149,21 @@ class JointTerms:
 
         The vectors of a term that is there get nearer to the truth at every round, from hardly any cosine on.
         """
-        return self._completed(terms.own, np.concatenate([terms.left, terms.right], axis=1), LATER_STEPS)
+        return self._completed(terms.own, np.concatenate([terms.left, terms.right], axis=1))
 
-    def _completed(self, own: Floats, start: Floats, steps: int) -> Terms:
-        """Return the terms of the pairs that `steps` bring out of what is left along each vector."""
+    def _completed(self, own: Floats, start: Floats) -> Terms:
+        """Return the terms with each vector and the pair that is brought out of `start` along it."""
         mixtures, _, terms = own.shape
         together = max(1, SIDE_BY_SIDE // terms)
         parts = [slice(first, first + together) for first in range(0, mixtures, together)]
-        return _joined([self._part_completed(part, own[part], start[part], steps) for part in parts])
+        return _joined([self._part_completed(part, own[part], start[part]) for part in parts])
 
-    def _part_completed(self, part: slice, own: Floats, start: Floats, steps: int) -> Terms:
+    def _part_completed(self, part: slice, own: Floats, start: Floats) -> Terms:
         terms = own.shape[2]
         weights = np.repeat(self._weights[part], terms, axis=0).T.copy()
         matrices = self._mode.matrices(weights, _side_by_side(_units(own)))
         grams = [gram[part] for gram in self._others]
-        pairs = _pairs(grams, matrices.reshape(-1, terms, *matrices.shape[1:]), start, steps)
+        pairs = _pairs(grams, matrices.reshape(-1, terms, *matrices.shape[1:]), start)
         sums, gains = self._mode.least_squares(weights, *map(_side_by_side, pairs))
         sums = sums.reshape(len(sums), -1, terms).transpose(1, 0, 2)
         return Terms(gains.reshape(-1, terms), _units(sums), *pairs)
@@ -200,7 +200,7 @@ def _side_by_side(vectors: Floats) -> Floats:
     return vectors.transpose(1, 0, 2).reshape(vectors.shape[1], -1)
 
 
-def _pairs(grams: Sequence[Floats], matrices: Floats, start: Floats, steps: int) -> tuple[Floats, Floats]:
+def _pairs(grams: Sequence[Floats], matrices: Floats, start: Floats) -> tuple[Floats, Floats]:
     """Return the leading pair of each matrix, with Gram matrices as witnesses."""
     first, second = matrices.shape[2:]
     sizes = np.linalg.norm(matrices, axis=(2, 3), keepdims=True) * (first**-0.5 + second**-0.5) / 2
@@ -212,11 +212,11 @@ def _pairs(grams: Sequence[Floats], matrices: Floats, start: Floats, steps: int)
         upper = grams[0] @ left + across[0][..., 0].transpose(0, 2, 1)
         return np.concatenate([upper, grams[1] @ right + across[1][:, :, 0].transpose(0, 2, 1)], axis=1)
 
-    found = brought_out(product, start, steps, 2 * math.sqrt(2))
+    found = brought_out(product, start, 2 * math.sqrt(2))
     return _units(found[:, :first]), _units(found[:, first:])
 
 
-def brought_out(product: Callable[[Floats], Floats], block: Floats, steps: int, radius: float) -> Floats:
+def brought_out(product: Callable[[Floats], Floats], block: Floats, radius: float) -> Floats:
     """Return a polynomial of a symmetric matrix times a block, in which large eigenvalues count most.
 
     The polynomial is that of Chebyshev, small between ``-radius`` and ``EDGE * radius``. Its scale means nothing.
@@ -227,14 +227,12 @@ def brought_out(product: Callable[[Floats], Floats], block: Floats, steps: int, 
         The product with the matrix.
     block
         The block.
-    steps
-        The degree.
     radius
         The largest eigenvalue that noise has.
     """
     middle, half = radius * (EDGE - 1) / 2, radius * (EDGE + 1) / 2
     last, block = block, (product(block) - middle * block) / half
-    for _ in range(steps - 1):
+    for _ in range(STEPS - 1):
         last, block = block, 2 * (product(block) - middle * block) / half - last
         scale = max(float(np.abs(block).max()), float(np.finfo(np.float32).tiny))
         last, block = last / scale, block / scale

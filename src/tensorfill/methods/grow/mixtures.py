@@ -28,7 +28,7 @@ from .joint import Found, Mode, joint_terms, work_of
 from .terms import CLIPPED_AT, clip
 from .weights import LikelyWeights, outer
 
-MOST_WEIGHTS, MOST_WORK = 1000, 1.5e11
+MOST_WEIGHTS, MOST_WORK = 1500, 2e11
 """Weights that are tried, as few as make this many multiplications."""
 
 MOST_SEPARATE, MOST_PAIRS = 240, 1.5e9

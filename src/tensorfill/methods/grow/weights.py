@@ -9,7 +9,7 @@ is raised by the square of a term's energy where w has the weights of the term. 
 f is a quartic form, whose coefficients take one pass over the pairs of entries that share a column. So f is known for
 all weights at once. A weak term does not have the highest value, for noise reaches higher somewhere, and near the edge
 of noise it is hardly above the average. So f only says what to try first, and the weights that are tried lie so far
-apart that about a thousand of them cover the outer products of two vectors of five numbers.
+apart that less than two thousand of them cover the outer products of two vectors of five numbers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import numpy as np
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 
-DRAWS = 10_000
+DRAWS = 20_000
 """Random weights that are compared."""
 
-ALIKE = 0.7
+ALIKE = 0.75
 """Weights whose squared cosine is above this, to the power of the number of small modes, are not both returned."""
 
 MOST_IN_BLOCK, MOST_STORED = 2**23, 2**26
