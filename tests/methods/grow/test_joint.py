@@ -26,7 +26,7 @@ def joint(unfoldings, values, squares, rng):
     """Return the terms of entries with one weight for each, the root of `squares`, started from each mode."""
     weights, grams = np.sqrt(squares), grams_of(unfoldings, values)
     modes = [Mode(unfoldings, mode, values / weights, np.arange(len(values))) for mode in range(3)]
-    return [joint_terms(mode, weights[None], grams, rng)[0] for mode in modes]
+    return [joint_terms(mode, weights[None], grams, rng)[1][0] for mode in modes]
 
 
 def cosine(one, other):
@@ -123,9 +123,10 @@ def test_mixtures_side_by_side_are_those_by_themselves(monkeypatch):
     mode = Mode(unfoldings, 1, values, cells)
     of_each = [grams_of(unfoldings, values * each[cells]) for each in weights]
     grams = [np.concatenate(each) for each in zip(*of_each, strict=True)]
-    together = joint_terms(mode, weights, grams, np.random.default_rng(0))
+    gains, together = joint_terms(mode, weights, grams, np.random.default_rng(0))
     monkeypatch.setattr(module, "SIDE_BY_SIDE", 1)
-    apart = joint_terms(mode, weights, grams, np.random.default_rng(0))
+    again, apart = joint_terms(mode, weights, grams, np.random.default_rng(0))
+    np.testing.assert_allclose(again, gains, rtol=1e-3)
     assert together.keys() == apart.keys() == set(range(5))
     for number, term in together.items():
         assert term.gain == pytest.approx(apart[number].gain, rel=1e-3)

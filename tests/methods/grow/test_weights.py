@@ -72,7 +72,7 @@ def test_gram_matrices_are_those_of_the_mixtures(most, stored, monkeypatch):
             np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_blocks_of_rows_make_no_difference(monkeypatch):
+def test_blocks_make_no_difference(monkeypatch):
     rng = np.random.default_rng(0)
     dense, weights = random_entries(rng), rng.standard_normal((4, 6))
     whole = form_of(dense).at(weights)

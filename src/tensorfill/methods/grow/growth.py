@@ -71,7 +71,7 @@ class Growth:
     @cached_property
     def _mixtures(self) -> Mixtures | None:
         coords = np.concatenate([each.coords for each in self._searched])
-        return mixtures_of(coords, self.observations.shape, self.free)
+        return mixtures_of(coords, self.observations.shape, self.free, self._clock)
 
     @property
     def has_mixtures(self) -> bool:

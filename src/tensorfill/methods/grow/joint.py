@@ -33,8 +33,8 @@ ROUNDS = (6, 3)
 PROMISING, LAST_ROUNDS = 16, 4
 """How many mixtures have their best term improved further, and by how many rounds."""
 
-SIDE_BY_SIDE = 64
-"""Terms that are found side by side, which saves passes over the entries."""
+SIDE_BY_SIDE, MOST_IN_MATRICES = 64, 2**24
+"""Terms that are found side by side, which saves passes over the entries, and numbers in their matrices A."""
 
 STEPS = 10
 """Degree of the polynomials that bring out directions and pairs."""
@@ -154,9 +154,11 @@ class JointTerms:
     def _completed(self, own: Floats, start: Floats) -> Terms:
         """Return the terms with each vector and the pair that is brought out of `start` along it."""
         mixtures, _, terms = own.shape
-        together = max(1, SIDE_BY_SIDE // terms)
+        room = MOST_IN_MATRICES // math.prod(gram.shape[1] for gram in self._others)
+        together = max(1, min(SIDE_BY_SIDE, room) // terms)
         parts = [slice(first, first + together) for first in range(0, mixtures, together)]
-        return _joined([self._part_completed(part, own[part], start[part]) for part in parts])
+        found = [self._part_completed(part, own[part], start[part]) for part in parts]
+        return Terms(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
     def _part_completed(self, part: slice, own: Floats, start: Floats) -> Terms:
         terms = own.shape[2]
@@ -169,12 +171,12 @@ class JointTerms:
         return Terms(gains.reshape(-1, terms), _units(sums), *pairs)
 
 
-def _joined(parts: Sequence[Terms]) -> Terms:
-    return Terms(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+def joint_terms(
+    mode: Mode, weights: Floats, grams: Sequence[Floats], rng: np.random.Generator
+) -> tuple[Floats, dict[int, Found]]:
+    """Return the largest gain of each of some mixtures, and the terms of the most promising by their numbers.
 
-
-def joint_terms(mode: Mode, weights: Floats, grams: Sequence[Floats], rng: np.random.Generator) -> dict[int, Found]:
-    """Return the best term of each of the most promising of some mixtures, by the number of the mixture.
+    These terms are improved further.
 
     Parameters
     ----------
@@ -184,7 +186,8 @@ def joint_terms(mode: Mode, weights: Floats, grams: Sequence[Floats], rng: np.ra
         Draws the starts.
     """
     terms = JointTerms(mode, weights, grams).found(rng).best(1)
-    best = np.argsort(-terms.gains[:, 0])[:PROMISING]
+    gains = terms.gains[:, 0]
+    best = np.argsort(-gains)[:PROMISING]
     promising, terms = JointTerms(mode, weights[best], [gram[best] for gram in grams]), terms.of(best)
     for _ in range(LAST_ROUNDS):
         terms = promising.improved(terms)
@@ -192,7 +195,7 @@ def joint_terms(mode: Mode, weights: Floats, grams: Sequence[Floats], rng: np.ra
     for number, gain, own, *vectors in zip(best, *terms, strict=True):
         vectors.insert(mode.number, own)
         improved[int(number)] = Found(float(gain[0]), [vector[:, 0].astype(np.float64) for vector in vectors])
-    return improved
+    return gains, improved
 
 
 def _side_by_side(vectors: Floats) -> Floats:

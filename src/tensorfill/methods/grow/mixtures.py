@@ -20,6 +20,7 @@ from functools import reduce
 
 import numpy as np
 
+from ..._support.clock import Clock
 from ..._support.ordering import groups_of
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
@@ -37,8 +38,9 @@ MOST_SEPARATE, MOST_PAIRS = 240, 1.5e9
 TOGETHER, MOST_IN_GRAMS = 64, 2**24
 """Weights that are compared with each other, and numbers in their Gram matrices of a mode."""
 
-CLEARLY_ABOVE = 6.0
-"""A term ends the search if its gain is above the median of all by this many times their interquartile range."""
+CLEARLY_ABOVE = 10.0
+"""A term ends the search if its gain is this much above the median of the first gains of all weights, where one is the
+distance from there to the lower quartile. The best of noise is at 3 to 6, terms at the edge of noise are above 20."""
 
 STARTS = 32
 """The starts that are kept, those that explain most."""
@@ -59,9 +61,14 @@ class Mixtures:
         The entries, and the shape of the tensor.
     large
         The modes that are not small.
+    clock
+        Ends the work with `TimeUp` when it expires.
     """
 
-    def __init__(self, coords: Integers, shape: Sequence[int], large: Sequence[int]) -> None:
+    def __init__(
+        self, coords: Integers, shape: Sequence[int], large: Sequence[int], clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or Clock()
         small = [mode for mode in range(len(shape)) if mode not in large]
         self._modes = [*large, *small]
         self._small_sizes = [shape[mode] for mode in small]
@@ -87,38 +94,39 @@ class Mixtures:
         """Return starts of terms, a vector for each mode, those that explain most first."""
         if not residuals.any():
             return []
-        clipped = clip(residuals, CLIPPED_AT)
-        # Without units, so that single precision holds products.
-        values: Floats = clipped / math.sqrt(float(np.mean(clipped * clipped)))
+        values = clip(residuals, CLIPPED_AT)
         likely = LikelyWeights(self._entries, self._cells, self._small_sizes, values)
         tried = likely.most_likely(self.most_weights, rng)
-        found = self._jointly(likely, values, tried, rng) if self._is_joint else self._separately(values, tried, rng)
+        found = self._jointly(likely, tried, rng) if self._is_joint else self._separately(values, tried, rng)
         best = heapq.nlargest(STARTS, found, key=lambda start: start.gain)
         return [[vectors[self._modes.index(mode)] for mode in range(len(vectors))] for _, vectors in best]
 
     def _jointly(
-        self, likely: LikelyWeights, values: Floats, tried: Sequence[list[Floats]], rng: np.random.Generator
+        self, likely: LikelyWeights, tried: Sequence[list[Floats]], rng: np.random.Generator
     ) -> Iterator[Found]:
         """Yield starts from directions of one mode for each of the weights, until one of them is clearly a term."""
-        modes = [Mode(self._entries, mode, values, self._cells) for mode in range(3)]
+        modes = [Mode(self._entries, mode, likely.values, self._cells) for mode in range(3)]
         room = MOST_IN_GRAMS // max(self._unfoldings.shape) ** 2
-        gains: list[float] = []
+        gains = np.zeros(0)
         together = max(1, min(TOGETHER, room, math.ceil(len(tried) / 3)))
         for number, first in enumerate(range(0, len(tried), together)):
+            self._clock.check()
             some = tried[first : first + together]
             rows = outer([np.stack(vectors) for vectors in zip(*some, strict=True)])
             grams = [likely.grams(mode, rows) for mode in range(3)]
             # Other weights are worth more than the same weights in another mode.
-            for place, (gain, vectors) in joint_terms(modes[number % 3], rows, grams, rng).items():
-                gains.append(gain)
+            first_gains, found = joint_terms(modes[number % 3], rows, grams, rng)
+            for place, (gain, vectors) in found.items():
                 yield Found(gain, [*vectors, *some[place]])
-            low, middle, high = np.quantile(gains, [0.25, 0.5, 0.75])
-            if max(gains) > middle + CLEARLY_ABOVE * (high - low):
+            gains = np.append(gains, first_gains)
+            low, middle = np.quantile(gains, [0.25, 0.5])
+            if max(term.gain for term in found.values()) > middle + CLEARLY_ABOVE * (middle - low):
                 return
 
     def _separately(self, values: Floats, tried: Sequence[list[Floats]], rng: np.random.Generator) -> Iterator[Found]:
         """Yield starts from directions of every mode, with each of the weights."""
         for weights in tried:
+            self._clock.check()
             mixed = self.mixed(values, weights), self.mixed(np.ones_like(values), [each**2 for each in weights])
             for gain, vectors in separate_terms(self._unfoldings, *mixed, rng):
                 yield Found(gain, [*vectors, *weights])
@@ -130,8 +138,10 @@ class Mixtures:
         return sums
 
 
-def mixtures_of(coords: Integers, shape: Sequence[int], large: Sequence[int]) -> Mixtures | None:
+def mixtures_of(
+    coords: Integers, shape: Sequence[int], large: Sequence[int], clock: Clock | None = None
+) -> Mixtures | None:
     """Return the mixtures of a tensor; None if it has no small modes, or too many cells or indices."""
     cells = math.prod(size for mode, size in enumerate(shape) if mode not in large)
     may_be = 1 < cells <= MOST_CELLS and min(shape[mode] for mode in large) <= MOST_INDICES
-    return Mixtures(coords, shape, large) if may_be else None
+    return Mixtures(coords, shape, large, clock) if may_be else None

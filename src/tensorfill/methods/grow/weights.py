@@ -29,7 +29,7 @@ ALIKE = 0.75
 """Weights whose squared cosine is above this, to the power of the number of small modes, are not both returned."""
 
 MOST_IN_BLOCK, MOST_STORED = 2**23, 2**26
-"""Numbers in a block of the rows of all Gram matrices, which are built block by block, and in blocks that are kept."""
+"""Numbers in a block, such as some rows of all Gram matrices, and in the Gram matrices, if all of them are kept."""
 
 
 class LikelyWeights:
@@ -50,7 +50,7 @@ class LikelyWeights:
     def __init__(self, unfoldings: SparseUnfoldings, cells: Integers, sizes: Sequence[int], values: Floats) -> None:
         self._unfoldings, self._cells, self._sizes = unfoldings, cells, tuple(sizes)
         # Without units, so that single precision holds their products.
-        self._values = values / (np.sqrt(np.mean(values * values)) or 1.0)
+        self.values: Floats = values / (np.sqrt(np.mean(values * values)) or 1.0)
         self._count = int(np.prod(self._sizes))
         self._rows, self._columns = np.tril_indices(self._count)
         self._place = np.zeros((self._count, self._count), dtype=np.int64)
@@ -76,7 +76,7 @@ class LikelyWeights:
         block = max(1, MOST_IN_BLOCK // (pairs * size))
         for first in range(0, size, block):
             rows = first, min(size, first + block)
-            grams = self._unfoldings.grams_of_pairs(mode, self._values, self._cells, self._place, rows, squares)
+            grams = self._unfoldings.grams_of_pairs(mode, self.values, self._cells, self._place, rows, squares)
             yield slice(*rows), grams.reshape(pairs, -1)
 
     def grams(self, mode: int, weights: Floats) -> Floats:
@@ -94,8 +94,11 @@ class LikelyWeights:
 
     def at(self, weights: Floats) -> Floats:
         """Return the value for each row of weights."""
-        products = self._products(weights)
-        values: Floats = np.sum((products @ self._coefficients) * products, axis=1)
+        values = np.empty(len(weights))
+        some = max(1, MOST_IN_BLOCK // len(self._rows))
+        for first in range(0, len(weights), some):
+            products = self._products(weights[first : first + some])
+            values[first : first + some] = np.sum((products @ self._coefficients) * products, axis=1)
         return values
 
     def most_likely(self, most: int, rng: np.random.Generator) -> list[list[Floats]]:
