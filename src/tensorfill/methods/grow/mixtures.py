@@ -38,9 +38,9 @@ MOST_SEPARATE, MOST_PAIRS = 240, 1.5e9
 TOGETHER, MOST_IN_GRAMS = 64, 2**24
 """Weights that are compared with each other, and numbers in their Gram matrices of a mode."""
 
-CLEARLY_ABOVE = 10.0
+CLEARLY_ABOVE = 20.0
 """A term ends the search if its gain is this much above the median of the first gains of all weights, where one is the
-distance from there to the lower quartile. The best of noise is at 3 to 6, terms at the edge of noise are above 20."""
+distance from there to the lower quartile. The best of noise is at 3 to 11, terms at the edge are at 20 to 60."""
 
 STARTS = 32
 """The starts that are kept, those that explain most."""
