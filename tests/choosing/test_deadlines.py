@@ -15,6 +15,7 @@ from tensorfill.choosing.smooth_field import STIFFNESSES, Smoothing, nothing
 from tensorfill.graphs import haversine
 from tensorfill.losses import Logistic, Poisson
 from tensorfill.methods.grow.growth import Growth
+from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.problem import Problem
 
 
@@ -42,6 +43,8 @@ FIELD = RNG.standard_normal((12, 10))
 SEEN = RNG.random(FIELD.shape) < 0.5
 ENTRIES = Observations.from_dense(np.where(SEEN, FIELD, np.nan))
 CUBE = Observations.from_dense(RNG.standard_normal((12, 11, 10)))
+SLICES = Observations.from_dense(np.random.default_rng(0).standard_normal((9, 9, 9, 2)))
+TABLES = Observations.from_dense(np.random.default_rng(0).standard_normal((9, 9, 2)))
 PLACES = haversine(RNG.uniform(0, 20, (12, 2)))
 NEAR = Neighbourhood(FIELD.shape, [0, 1])
 DENSE = np.where(SEEN, FIELD, np.nan).ravel()
@@ -57,6 +60,12 @@ WORK = {
         Growth(CUBE, np.random.default_rng(0), clock)
     ),
     "terms": lambda clock: (lambda growth: growth.terms(growth.zero()))(Growth(CUBE, np.random.default_rng(0), clock)),
+    "mixtures with three modes": lambda clock: mixtures_of(SLICES.coords, SLICES.shape, [0, 1, 2], clock).starts(
+        SLICES.values, np.random.default_rng(0)
+    ),
+    "mixtures with two modes": lambda clock: mixtures_of(TABLES.coords, TABLES.shape, [0, 1], clock).starts(
+        TABLES.values, np.random.default_rng(0)
+    ),
 }
 
 

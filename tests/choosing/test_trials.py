@@ -1,4 +1,4 @@
-"""Trials that are given up."""
+"""Trials that are given up, and the entries that they do not see."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tensorfill import Nort, Status
 from tensorfill.choosing.splits import Choice, make_splits
 from tensorfill.choosing.trials import CHECKED_EVERY, FIRST_CHECK, Trials
 from tensorfill.datasets import synthetic
+from tensorfill.graphs import chain
 from tensorfill.losses import Square
 
 SMALL = synthetic((20, 18, 16), rank=2, rng=0).observations
@@ -50,3 +51,20 @@ def test_a_caller_who_stops_a_variation_stops_the_run(splits):
     trials = trials_on(splits, callback=lambda record, model: record.iteration == 2)
     with pytest.raises(Stopped):
         trials.run(Nort(lam=20.0), first, tried={}, variation=True)
+
+
+def test_unseen_entries_are_in_the_terms_of_the_problem(splits):
+    (split,) = splits
+    assert split.unseen is split.held_out
+    beyond = split.beyond(split.effects())
+    values = beyond.unseen.values + beyond.offset.predict(split.held_out.coords)
+    np.testing.assert_allclose(values, split.held_out.values)
+    np.testing.assert_array_equal(beyond.unseen.coords, split.held_out.coords)
+    assert trials_on([beyond]).unseen[0].shape == beyond.problem.observations.shape
+
+
+def test_there_are_no_unseen_entries_where_slices_are_left_out():
+    present = DATA.select(DATA.coords[:, 0] != 3)
+    split = make_splits(present, Square(), Choice(), np.random.default_rng(0), {0: chain(20)})[0][0]
+    assert split.problem.observations.shape[0] < 20
+    assert split.unseen is None

@@ -95,6 +95,15 @@ class Split:
         """Return the predictions of a model of the problem at the held-out entries."""
         return self.whole(model).predict(self.held_out.coords)
 
+    @property
+    def unseen(self) -> Observations | None:
+        """The held-out entries in the terms of the problem; None if it leaves out slices."""
+        if self.reduced is not None and self.reduced.extensions:
+            return None
+        if self.offset is None:
+            return self.held_out
+        return self.held_out.with_values(self.held_out.values - self.offset.predict(self.held_out.coords))
+
     def losses(self, model: Model) -> Floats:
         """Return the loss of a model of the problem at each held-out entry."""
         return self.problem.loss.value(self.predict(model), self.held_out.values)

@@ -18,6 +18,7 @@ from ..methods.base import Callback, Method, Record, Result, Status
 from ..methods.problem import Problem
 from ..methods.search import PathPoint, Trial
 from ..models import Model
+from ..observations import Observations
 from .splits import Split
 
 STIFFNESSES = (0.03, 0.3, 3.0)
@@ -90,6 +91,11 @@ class Trials:
     def clipped(self) -> bool:
         """Whether comparisons clip the largest losses: those of measurements, which may have outliers."""
         return not is_score(self.splits[0].problem.loss) and len(np.unique(self.held_out_values)) > 2
+
+    @property
+    def unseen(self) -> Sequence[Observations | None]:
+        """The held-out entries of every split in the terms of its problem; None if that leaves out slices."""
+        return [split.unseen for split in self.splits]
 
     @property
     def held_out_values(self) -> Floats:

@@ -14,6 +14,7 @@ from .._support.clock import Clock
 from .._support.records import Records
 from .._support.types import Floats
 from ..models.base import Model
+from ..observations import Observations
 from .base import Method, Result
 from .problem import Problem
 
@@ -232,6 +233,10 @@ class Trials(Protocol):
 
     def problem_at(self, mu: float) -> Problem:
         """Return the entries to fit of the first split, with the roughness of its graphs."""
+
+    @property
+    def unseen(self) -> Sequence[Observations | None]:
+        """The held-out entries of every split in the terms of its problem; None if that leaves out slices."""
 
     @property
     def held_out_values(self) -> Floats:

@@ -8,6 +8,7 @@ import pytest
 from tensorfill import Observations
 from tensorfill.datasets import synthetic
 from tensorfill.methods.grow.growth import Growth
+from tensorfill.methods.grow.mixtures import Mixtures
 from tensorfill.models import CPModel, Tucker
 
 
@@ -169,3 +170,25 @@ def test_grown_to_the_right_ranks_it_is_near_the_limit():
     model = growth.swept(growth.grown(dict.fromkeys(range(3), 2)), 5)
     error = np.sqrt(np.mean((model.predict(data.test.coords) - data.test.values) ** 2))
     assert error < 1.2 * data.limit
+
+
+def test_unseen_entries_help_to_find_terms_but_are_not_fitted(monkeypatch):
+    observations, _ = low_rank((14, 13, 12, 3), terms=1, entries=3000)
+    fitted = np.arange(3000) < 2500
+    unseen = observations.select(~fitted)
+    given = []
+    starts = Mixtures.starts
+
+    def recorded(self, residuals, rng):
+        given.append(residuals)
+        return starts(self, residuals, rng)
+
+    monkeypatch.setattr(Mixtures, "starts", recorded)
+    growth = Growth(observations.select(fitted), np.random.default_rng(0), unseen=unseen)
+    term = growth.terms(growth.zero())[0]
+    np.testing.assert_array_equal(np.sort(given[0]), np.sort(observations.values))
+    # Least squares without the unseen entries cannot tell what these are.
+    other = Growth(observations.select(fitted), np.random.default_rng(0), unseen=unseen.with_values(-unseen.values / 9))
+    np.testing.assert_allclose(other.terms(other.zero())[0].to_dense(), term.to_dense(), atol=1e-3)
+    growth.terms(growth.zero(), thoroughly=False)
+    assert len(given) == 2

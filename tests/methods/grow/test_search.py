@@ -179,7 +179,14 @@ def test_a_given_rank_is_kept(rank, ranks):
 
 @pytest.mark.parametrize(
     ("shape", "density", "seed"),
-    [((20, 20, 20), 0.3, 0), ((20, 20, 20), 0.3, 28), ((40, 30), 0.5, 1), ((12, 12, 12, 3), 0.2, 2)],
+    [
+        ((20, 20, 20), 0.3, 0),
+        ((20, 20, 20), 0.3, 28),
+        ((40, 30), 0.5, 1),
+        ((12, 12, 12, 3), 0.2, 2),
+        ((12, 12, 12, 4, 3), 0.1, 3),
+        ((30, 30, 4, 4), 0.2, 4),
+    ],
     ids=str,
 )
 def test_noise_has_no_rank(shape, density, seed):
@@ -316,7 +323,7 @@ def test_mixtures_are_looked_at_last_and_only_where_there_are_small_modes(shape,
     search._growths = [Growth(noise(shape, 0.2, 0), np.random.default_rng(0))]
     search._kept = SimpleNamespace(models=[search._growths[0].zero()])
     worth_it = iter([True, False, False])
-    monkeypatch.setattr(search, "_grown_by_terms", lambda terms: next(worth_it))
+    monkeypatch.setattr(search, "_grown_by_terms", lambda terms, certainty: next(worth_it))
     assert search._append_terms()
     assert asked == looks
 
@@ -328,6 +335,8 @@ def test_all_terms_of_one_look_that_are_worth_it_are_kept(monkeypatch):
     search._growths = [Growth(noise((20, 20, 20), 0.2, 0), np.random.default_rng(0))]
     search._kept = SimpleNamespace(models=[search._growths[0].zero()])
     tried = []
-    monkeypatch.setattr(search, "_grown_by_terms", lambda terms: tried.append(terms[0]) or terms[0] != "noise")
+    monkeypatch.setattr(
+        search, "_grown_by_terms", lambda terms, certainty: tried.append(terms[0]) or terms[0] != "noise"
+    )
     assert search._append_terms()
     assert tried == ["first", "noise", "second", "noise", "noise"]

@@ -12,9 +12,9 @@ from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import large_modes
 from tensorfill.methods.grow import mixtures as mixtures_module
 from tensorfill.methods.grow import terms as module
-from tensorfill.methods.grow.joint import work_of
+from tensorfill.methods.grow.joint import joint_terms, work_of
 from tensorfill.methods.grow.mixtures import mixtures_of
-from tensorfill.methods.grow.terms import clip, terms_of
+from tensorfill.methods.grow.terms import best_terms, clip, starts_from_modes
 from tensorfill.models import CPModel
 
 
@@ -29,11 +29,13 @@ def planted(shape, weights, entries, seed, noise=1.0):
     return Observations(coords, model.predict(coords) + noise * rng.standard_normal(entries), shape), model
 
 
-def found_in(observations, residuals=None):
-    residuals = observations.values if residuals is None else residuals
+def found_in(observations, residuals=None, *, thoroughly=True):
+    residuals, rng = observations.values if residuals is None else residuals, np.random.default_rng(0)
     unfoldings = SparseUnfoldings(observations.coords, observations.shape, large_modes(observations.shape))
     mixtures = mixtures_of(observations.coords, observations.shape, unfoldings.modes)
-    return terms_of(observations.coords, residuals, unfoldings, mixtures, np.random.default_rng(0))
+    thoroughly = thoroughly and mixtures is not None
+    starts = mixtures.starts(residuals, rng) if thoroughly else starts_from_modes(unfoldings, residuals, rng)
+    return best_terms(observations, residuals, starts)
 
 
 def alignment(term, model, number=0):
@@ -47,7 +49,8 @@ def alignment(term, model, number=0):
     [((60, 50), 1500, 1.0), ((40, 40, 40), 8000, 0.5), ((20, 5, 18, 22), 8000, 0.7), ((30, 30, 30, 5, 5), 12000, 0.6)],
     ids=str,
 )
-def test_a_planted_term_is_found(shape, entries, weight):
+def test_a_planted_term_is_found(shape, entries, weight, monkeypatch):
+    monkeypatch.setattr(mixtures_module, "MOST_WEIGHTS", 200)
     for seed in range(2):
         observations, model = planted(shape, [weight], entries, seed)
         best = found_in(observations)[0]
@@ -110,30 +113,48 @@ def test_there_are_no_mixtures_of_too_many_cells_or_indices(monkeypatch):
 
 
 def test_fewer_weights_are_tried_if_many_entries_share_a_column(monkeypatch):
-    observations, _ = planted((20, 20, 20, 3), [1.0], 4000, 0)
-    monkeypatch.setattr(mixtures_module, "MOST_PAIRS", 1e5)
-    distinct = np.unique(observations.coords[:, :3], axis=0)
+    observations, _ = planted((20, 20, 20, 20, 3), [1.0], 9000, 0)
+    monkeypatch.setattr(mixtures_module, "MOST_PAIRS", 1e4)
+    distinct = np.unique(observations.coords[:, :4], axis=0)
     pairs = 0
-    for mode in range(3):
+    for mode in range(4):
         counts = np.unique(np.delete(distinct, mode, axis=1), axis=0, return_counts=True)[1]
         pairs += int(np.sum(counts * (counts - 1) // 2))
-    weights = mixtures_of(observations.coords, observations.shape, [0, 1, 2]).most_weights
-    assert weights == int(np.ceil(1e5 / pairs)) < mixtures_module.MOST_WEIGHTS
+    weights = mixtures_of(observations.coords, observations.shape, range(4)).most_weights
+    assert weights == int(np.ceil(1e4 / pairs)) < mixtures_module.MOST_SEPARATE / 4
 
 
 def test_fewer_weights_are_tried_if_each_is_much_work(monkeypatch):
     observations, _ = planted((12, 11, 10, 3), [1.0], 1000, 0)
     given = observations.coords, observations.shape, [0, 1, 2]
-    monkeypatch.setattr(mixtures_module, "MOST_WORK", 2.5 * work_of(1000, (12, 11, 10)))
+    monkeypatch.setattr(mixtures_module, "MOST_WORK", 2.5 * work_of(1000, (12, 11, 10), 3))
     assert mixtures_of(*given).most_weights == 3
-    assert work_of(1000, (12, 11, 10)) < work_of(2000, (12, 11, 10)) < work_of(2000, (40, 11, 10))
+    works = [work_of(1000, (12, 11, 10), 3), work_of(2000, (12, 11, 10), 3), work_of(2000, (40, 11, 10), 3)]
+    assert works == sorted(works)
+    assert works[-1] < work_of(2000, (40, 11, 10), 25)
 
 
-def test_mixtures_find_a_term_that_is_lost_without_them(monkeypatch):
+def test_the_search_ends_with_a_term_that_is_no_noise(monkeypatch):
+    for weight, is_found in ((0.2, True), (1e-9, False)):
+        observations, _ = planted((60, 60, 60, 5, 5), [weight], 40000, 2)
+        mixtures = mixtures_of(observations.coords, observations.shape, [0, 1, 2])
+        mixtures.most_weights, looks = 150, []
+
+        def counted(mode, *given, looks=looks):
+            looks.append(mode.number)
+            return joint_terms(mode, *given)
+
+        monkeypatch.setattr(mixtures_module, "joint_terms", counted)
+        starts = mixtures.starts(observations.values, np.random.default_rng(0))
+        assert all(np.isfinite(np.concatenate(start)).all() for start in starts)
+        assert looks == [0, 1, 2][: len(looks)]
+        assert (len(looks) < 3) == is_found
+
+
+def test_mixtures_find_a_term_that_is_lost_without_them():
     observations, model = planted((60, 60, 5, 5), [0.2], 6000, 2)
     assert alignment(found_in(observations)[0], model) > 0.7
-    monkeypatch.setattr(mixtures_module.Mixtures, "starts", lambda *given: [])
-    assert alignment(found_in(observations)[0], model) < 0.3
+    assert alignment(found_in(observations, thoroughly=False)[0], model) < 0.3
 
 
 def test_the_best_comes_first_and_each_once():

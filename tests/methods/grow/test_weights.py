@@ -1,4 +1,4 @@
-"""The quartic form of the weights of slices, against dense tensors, and its local maxima."""
+"""The quartic form of the weights of slices, against dense tensors, and the weights that are likely by it."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ def test_the_form_is_the_squared_norm_of_gram_matrices_beyond_that_of_noise(rng)
 
 
 @pytest.mark.parametrize("most", [module.MOST_IN_BLOCK, 1])
-def test_gram_matrices_are_those_of_the_mixtures(most, monkeypatch):
+@pytest.mark.parametrize("stored", [module.MOST_STORED, 0])
+def test_gram_matrices_are_those_of_the_mixtures(most, stored, monkeypatch):
     monkeypatch.setattr(module, "MOST_IN_BLOCK", most)
+    monkeypatch.setattr(module, "MOST_STORED", stored)
     rng = np.random.default_rng(0)
     dense, weights = random_entries(rng), rng.standard_normal((4, 6))
     for mode in range(3):
@@ -70,22 +72,12 @@ def test_gram_matrices_are_those_of_the_mixtures(most, monkeypatch):
             np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_blocks_of_rows_make_no_difference(monkeypatch):
+def test_blocks_make_no_difference(monkeypatch):
     rng = np.random.default_rng(0)
     dense, weights = random_entries(rng), rng.standard_normal((4, 6))
     whole = form_of(dense).at(weights)
     monkeypatch.setattr(module, "MOST_IN_BLOCK", 1)
     np.testing.assert_allclose(form_of(dense).at(weights), whole, rtol=1e-5)
-
-
-def test_the_slope_is_that_of_the_form():
-    rng = np.random.default_rng(0)
-    form, weights = form_of(random_entries(rng)), rng.standard_normal(6)
-    step = 1e-4
-    differences = [
-        (form.at((weights + step * unit)[None]) - form.at((weights - step * unit)[None]))[0] for unit in np.eye(6)
-    ]
-    np.testing.assert_allclose(2 * form._slope(weights[None])[0], np.array(differences) / (2 * step), rtol=1e-4)
 
 
 def test_the_weights_of_a_strong_term_come_first_and_none_are_alike():
@@ -95,10 +87,10 @@ def test_the_weights_of_a_strong_term_come_first_and_none_are_alike():
     found = form_of(dense * (rng.random(dense.shape) < 0.1)).most_likely(30, rng)
     assert 1 < len(found) <= 30
     cosines = [abs(found[0][mode] @ vectors[3 + mode]) / np.linalg.norm(vectors[3 + mode]) for mode in (0, 1)]
-    assert min(cosines) > 0.95
+    assert min(cosines) > 0.9
     rows = np.stack([np.outer(*pair).ravel() for pair in found])
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
-    assert (np.triu((rows @ rows.T) ** 2, 1) < module.ALIKE).all()
+    assert (np.triu((rows @ rows.T) ** 2, 1) < module.ALIKE**2).all()
 
 
 @pytest.mark.parametrize("unit", [1e-25, 1e25])

@@ -5,7 +5,7 @@ Each step returns a new model; the search decides on held-out entries whether to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from ...models import CPModel, Model, Tucker
 from ...observations import Observations
 from ..tucker_least_squares import LeastSquares
 from .mixtures import Mixtures, mixtures_of
-from .terms import clip, terms_of
+from .terms import best_terms, clip, starts_from_modes
 
 T = TypeVar("T")
 
@@ -49,11 +49,20 @@ class Growth:
         Draws signs anew, to see which directions noise has.
     clock
         Ends the work with `TimeUp` when it expires; its journal keeps every step.
+    unseen
+        Entries that are not fitted. They only help to find where the weakest terms may be.
     """
 
-    def __init__(self, observations: Observations, rng: np.random.Generator, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        observations: Observations,
+        rng: np.random.Generator,
+        clock: Clock | None = None,
+        unseen: Observations | None = None,
+    ) -> None:
         self.observations, self._rng, self._clock = observations, rng, clock or Clock()
         self.free = large_modes(observations.shape)
+        self._searched = [observations] if unseen is None else [observations, unseen]
 
     @cached_property
     def _unfoldings(self) -> SparseUnfoldings:
@@ -61,7 +70,8 @@ class Growth:
 
     @cached_property
     def _mixtures(self) -> Mixtures | None:
-        return mixtures_of(self.observations.coords, self.observations.shape, self.free)
+        coords = np.concatenate([each.coords for each in self._searched])
+        return mixtures_of(coords, self.observations.shape, self.free, self._clock)
 
     @property
     def has_mixtures(self) -> bool:
@@ -84,8 +94,7 @@ class Growth:
 
     def residuals(self, model: Model) -> Floats:
         """Return what a model leaves of the entries."""
-        left: Floats = self.observations.values - model.predict(self.observations.coords)
-        return left
+        return _left(self.observations, model)
 
     def directions(self, model: Model, margin: float = 1.0) -> dict[int, Floats]:
         """Return the directions of the residuals in each mode that stand above the noise, strongest first.
@@ -108,13 +117,18 @@ class Growth:
     def terms(self, model: Model, *, thoroughly: bool = True) -> list[CPModel]:
         """Return rank-one terms of the residuals, the best first.
 
-        To look `thoroughly` is to try mixtures of slices along small modes too, which costs most of the time.
+        To look `thoroughly` is to start from mixtures of slices along small modes, if there are any. That takes longer.
         """
-        return self._kept(("terms", model, thoroughly), lambda: self._terms(model, thoroughly))
+        searched = self._searched if thoroughly and self._mixtures is not None else []
+        return self._kept(("terms", model, *searched), lambda: self._terms(model, searched))
 
-    def _terms(self, model: Model, thoroughly: bool) -> list[CPModel]:
-        entries = self.observations.coords, self.residuals(model)
-        return terms_of(*entries, self._unfoldings, self._mixtures if thoroughly else None, self._rng)
+    def _terms(self, model: Model, searched: Sequence[Observations]) -> list[CPModel]:
+        residuals = self.residuals(model)
+        if self._mixtures is not None and searched:
+            starts = self._mixtures.starts(np.concatenate([_left(each, model) for each in searched]), self._rng)
+        else:
+            starts = starts_from_modes(self._unfoldings, residuals, self._rng)
+        return best_terms(self.observations, residuals, starts)
 
     def directions_of(self, term: CPModel) -> dict[int, Floats]:
         """Return the directions of a term in the modes that may grow."""
@@ -165,3 +179,8 @@ class Growth:
                 break
             model = self.swept(larger)
         return model
+
+
+def _left(observations: Observations, model: Model) -> Floats:
+    left: Floats = observations.values - model.predict(observations.coords)
+    return left

@@ -20,23 +20,29 @@ from functools import reduce
 
 import numpy as np
 
+from ..._support.clock import Clock
 from ..._support.ordering import groups_of
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from .contraction import separate_terms
 from .joint import Found, Mode, joint_terms, work_of
+from .terms import CLIPPED_AT, clip
 from .weights import LikelyWeights, outer
 
-MOST_WEIGHTS = 240
-"""Weights that are tried."""
+MOST_WEIGHTS, MOST_WORK = 1500, 2e11
+"""Weights that are tried, as few as make this many multiplications."""
 
-MOST_IN_GRAMS = 2**24
-"""Numbers in the Gram matrices of a mode that are made at a time, one for each of some weights."""
+MOST_SEPARATE, MOST_PAIRS = 240, 1.5e9
+"""The same if terms cannot be looked for jointly: the sum over the modes, and pairs of entries that share a column."""
 
-MOST_PAIRS, MOST_WORK = 1.5e9, 1e10
-"""The weights are as few as make this many pairs of entries that share a column, and this many multiplications."""
+TOGETHER, MOST_IN_GRAMS = 64, 2**24
+"""Weights that are compared with each other, and numbers in their Gram matrices of a mode."""
 
-STARTS = 60
+CLEARLY_ABOVE = 20.0
+"""A term ends the search if its gain is this much above the median of the first gains of all weights, where one is the
+distance from there to the lower quartile. The best of noise is at 3 to 11, terms at the edge are at 20 to 60."""
+
+STARTS = 32
 """The starts that are kept, those that explain most."""
 
 MOST_CELLS = 50
@@ -55,9 +61,14 @@ class Mixtures:
         The entries, and the shape of the tensor.
     large
         The modes that are not small.
+    clock
+        Ends the work with `TimeUp` when it expires.
     """
 
-    def __init__(self, coords: Integers, shape: Sequence[int], large: Sequence[int]) -> None:
+    def __init__(
+        self, coords: Integers, shape: Sequence[int], large: Sequence[int], clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or Clock()
         small = [mode for mode in range(len(shape)) if mode not in large]
         self._modes = [*large, *small]
         self._small_sizes = [shape[mode] for mode in small]
@@ -72,36 +83,53 @@ class Mixtures:
         pairs = sum(self._unfoldings.pairs(mode) for mode in self._unfoldings.modes)
         self._is_joint = len(sizes) == 3 == len(dense)
         # Without witnesses, every mode is tried with all weights.
-        most = MOST_WORK / work_of(len(coords), sizes) if self._is_joint else MOST_WEIGHTS / len(sizes)
-        self.most_weights = math.ceil(min(MOST_WEIGHTS, most, MOST_PAIRS / max(pairs, 1)))
+        most, limit = (
+            (MOST_WEIGHTS, MOST_WORK / work_of(len(coords), sizes, math.prod(self._small_sizes)))
+            if self._is_joint
+            else (MOST_SEPARATE / len(sizes), MOST_PAIRS / max(pairs, 1))
+        )
+        self.most_weights = math.ceil(min(most, limit))
 
-    def starts(self, values: Floats, rng: np.random.Generator) -> list[list[Floats]]:
+    def starts(self, residuals: Floats, rng: np.random.Generator) -> list[list[Floats]]:
         """Return starts of terms, a vector for each mode, those that explain most first."""
+        if not residuals.any():
+            return []
+        values = clip(residuals, CLIPPED_AT)
         likely = LikelyWeights(self._entries, self._cells, self._small_sizes, values)
         tried = likely.most_likely(self.most_weights, rng)
-        best: list[Found] = []
-        together = max(1, MOST_IN_GRAMS // max(self._unfoldings.shape) ** 2) if self._is_joint else len(tried)
-        for first in range(0, len(tried), together):
-            some = tried[first : first + together]
-            found = [start for starts in self._starts_with(likely, values, some, rng) for start in starts]
-            best = heapq.nlargest(STARTS, [*best, *found], key=lambda start: start.gain)
+        found = self._jointly(likely, tried, rng) if self._is_joint else self._separately(values, tried, rng)
+        best = heapq.nlargest(STARTS, found, key=lambda start: start.gain)
         return [[vectors[self._modes.index(mode)] for mode in range(len(vectors))] for _, vectors in best]
 
-    def _starts_with(
-        self, likely: LikelyWeights, values: Floats, tried: Sequence[Sequence[Floats]], rng: np.random.Generator
-    ) -> Iterator[list[Found]]:
-        """Yield starts with each of these weights."""
-        rows = outer([np.stack(vectors) for vectors in zip(*tried, strict=True)])
-        grams = [likely.grams(mode, rows) for mode in range(3)] if self._is_joint else []
-        modes = [Mode(self._entries, mode, values, self._cells) for mode in range(3)] if self._is_joint else []
-        for number, weights in enumerate(tried):
-            if self._is_joint:
-                # Other weights are worth more than the same weights in another mode.
-                found = joint_terms(modes[number % 3], rows[number], [each[number] for each in grams], rng)
-            else:
-                mixed = self.mixed(values, weights), self.mixed(np.ones_like(values), [each**2 for each in weights])
-                found = separate_terms(self._unfoldings, *mixed, rng)
-            yield [Found(gain, [*vectors, *weights]) for gain, vectors in found]
+    def _jointly(
+        self, likely: LikelyWeights, tried: Sequence[list[Floats]], rng: np.random.Generator
+    ) -> Iterator[Found]:
+        """Yield starts from directions of one mode for each of the weights, until one of them is clearly a term."""
+        modes = [Mode(self._entries, mode, likely.values, self._cells) for mode in range(3)]
+        room = MOST_IN_GRAMS // max(self._unfoldings.shape) ** 2
+        gains = np.zeros(0)
+        together = max(1, min(TOGETHER, room, math.ceil(len(tried) / 3)))
+        for number, first in enumerate(range(0, len(tried), together)):
+            self._clock.check()
+            some = tried[first : first + together]
+            rows = outer([np.stack(vectors) for vectors in zip(*some, strict=True)])
+            grams = [likely.grams(mode, rows) for mode in range(3)]
+            # Other weights are worth more than the same weights in another mode.
+            first_gains, found = joint_terms(modes[number % 3], rows, grams, rng)
+            for place, (gain, vectors) in found.items():
+                yield Found(gain, [*vectors, *some[place]])
+            gains = np.append(gains, first_gains)
+            low, middle = np.quantile(gains, [0.25, 0.5])
+            if max(term.gain for term in found.values()) > middle + CLEARLY_ABOVE * (middle - low):
+                return
+
+    def _separately(self, values: Floats, tried: Sequence[list[Floats]], rng: np.random.Generator) -> Iterator[Found]:
+        """Yield starts from directions of every mode, with each of the weights."""
+        for weights in tried:
+            self._clock.check()
+            mixed = self.mixed(values, weights), self.mixed(np.ones_like(values), [each**2 for each in weights])
+            for gain, vectors in separate_terms(self._unfoldings, *mixed, rng):
+                yield Found(gain, [*vectors, *weights])
 
     def mixed(self, values: Floats, weights: Sequence[Floats]) -> Floats:
         """Return the sums over the small modes with a vector of weights for each."""
@@ -110,8 +138,10 @@ class Mixtures:
         return sums
 
 
-def mixtures_of(coords: Integers, shape: Sequence[int], large: Sequence[int]) -> Mixtures | None:
+def mixtures_of(
+    coords: Integers, shape: Sequence[int], large: Sequence[int], clock: Clock | None = None
+) -> Mixtures | None:
     """Return the mixtures of a tensor; None if it has no small modes, or too many cells or indices."""
     cells = math.prod(size for mode, size in enumerate(shape) if mode not in large)
     may_be = 1 < cells <= MOST_CELLS and min(shape[mode] for mode in large) <= MOST_INDICES
-    return Mixtures(coords, shape, large) if may_be else None
+    return Mixtures(coords, shape, large, clock) if may_be else None

@@ -33,6 +33,11 @@ BEYOND_DOUBT = 3.0
 LIKELY = 2.0
 """How many standard errors the slope must be above zero: for a single term, and for directions above the noise."""
 
+BEYOND_BIAS = 4.0
+"""The same for a term that was looked for thoroughly. Its start was found with the held-out entries too. The sweeps
+after that, without them, forget nearly all they said; of noise, the slope is one standard error too high, or less than
+two."""
+
 BEYOND_REPAIR = 15.0
 """A direction that is missed by this many standard errors is not made up for by a sweep."""
 
@@ -103,7 +108,8 @@ class GrowSearch:
     def run(self, trials: Trials) -> None:
         """Grow a Tucker model, and then look for its simplest form."""
         self._trials = trials
-        self._growths = [Growth(problem.observations, trials.rng, trials.clock) for problem in trials.problems]
+        entries = zip(trials.problems, trials.unseen, strict=True)
+        self._growths = [Growth(problem.observations, trials.rng, trials.clock, unseen) for problem, unseen in entries]
         if self._settings.rank == "auto":
             self._grow_from_zero()
         else:
@@ -241,20 +247,21 @@ class GrowSearch:
         """Append single terms while held-out entries gain; return whether they did."""
         # What is no short sum of outer products has hardly a weak one that only mixtures show.
         is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
-        may_be_thorough = is_sum and self._growths[0].has_mixtures
         grown = False
-        while self._grown_by_a_term() or (may_be_thorough and self._grown_by_a_term(thoroughly=True)):
-            grown = True
+        for thoroughly in (False, True) if is_sum and self._growths[0].has_mixtures else (False,):
+            while self._grown_by_a_term(thoroughly=thoroughly):
+                grown = True
         return grown
 
-    def _grown_by_a_term(self, *, thoroughly: bool = False) -> bool:
+    def _grown_by_a_term(self, *, thoroughly: bool) -> bool:
         """Append the best terms by which held-out entries gain; return whether there are any."""
         steps = zip(self._growths, self._kept.models, strict=True)
         terms = [growth.terms(model, thoroughly=thoroughly) for growth, model in steps]
         # The best of each split go together; there may be fewer in one than in another.
+        certainty = BEYOND_BIAS if thoroughly else BEYOND_DOUBT
         grown = refused = 0
         for each in zip(*terms, strict=False):
-            if self._grown_by_terms(each):
+            if self._grown_by_terms(each, certainty):
                 grown += 1
             else:
                 refused += 1
@@ -262,14 +269,14 @@ class GrowSearch:
                 break
         return grown > 0
 
-    def _grown_by_terms(self, terms: Sequence[CPModel]) -> bool:
+    def _grown_by_terms(self, terms: Sequence[CPModel], certainty: float) -> bool:
         """Append a term on each split, and keep that if held-out entries gain; return whether they did."""
         if self._is_cp or (self._empty and self._settings.form != "tucker"):
             pairs = zip(self._kept.models, terms, strict=True)
             models = [model.plus(term) if isinstance(model, CPModel) else term for model, term in pairs]
-            return self._kept_if_worth_it(self._tried(models, TERM_SWEEPS, CP_TOLERANCE), BEYOND_DOUBT)
+            return self._kept_if_worth_it(self._tried(models, TERM_SWEEPS, CP_TOLERANCE), certainty)
         directions = [growth.directions_of(term) for growth, term in zip(self._growths, terms, strict=True)]
-        return self._has_room_for(dict.fromkeys(self._free, 1)) and self._grown_by(directions, BEYOND_DOUBT)
+        return self._has_room_for(dict.fromkeys(self._free, 1)) and self._grown_by(directions, certainty)
 
     def _even_out(self) -> None:
         """Drop the weakest direction of the modes whose rank is far above the least, while that is not missed."""

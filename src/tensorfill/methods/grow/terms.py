@@ -5,7 +5,7 @@ leading eigenvectors of every mode, above the edge or not, are each contracted w
 tensor of one mode less, and its leading directions complete the start of a term. Least squares for all starts side by
 side, one pass over the entries for all of them, shows which of them explain most.
 
-Tensors with small modes get further starts; see `mixtures`.
+For tensors with small modes there are other starts; see `mixtures`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from ...models import CPModel
+from ...observations import Observations
 from ..cp_least_squares import sums_over_rows
 from .contraction import terms_along
-from .mixtures import Mixtures
 
 STARTS = 8
 """Eigenvectors of each mode that a term is started from."""
@@ -38,30 +38,27 @@ ALIKE = 0.5
 RIDGE = 1e-10
 
 
-def terms_of(
-    coords: Integers,
-    residuals: Floats,
-    unfoldings: SparseUnfoldings,
-    mixtures: Mixtures | None,
-    rng: np.random.Generator,
-) -> list[CPModel]:
-    """Return rank-one terms of the residuals, those that explain most first."""
-    if not residuals.any():
-        return []
+def starts_from_modes(unfoldings: SparseUnfoldings, residuals: Floats, rng: np.random.Generator) -> list[list[Floats]]:
+    """Return starts of terms, a vector for each mode, from the leading eigenvectors of every mode."""
     clipped = clip(residuals, CLIPPED_AT)
     starts = []
     for mode in unfoldings.modes:
         directions = unfoldings.leading(mode, clipped, STARTS, rng)[1]
         starts += [vectors for _, vectors in terms_along(unfoldings, mode, clipped, directions, rng)]
-    if mixtures is not None:
-        starts += mixtures.starts(clipped, rng)
+    return starts
+
+
+def best_terms(observations: Observations, residuals: Floats, starts: Sequence[Sequence[Floats]]) -> list[CPModel]:
+    """Return the rank-one terms of the residuals that least squares finds from some starts, the best first."""
+    if not residuals.any() or not starts:
+        return []
     factors = [np.stack(columns, axis=1) for columns in zip(*starts, strict=True)]
-    entries = np.array(coords, dtype=np.int64, order="C"), residuals.astype(np.float64)
+    entries = np.array(observations.coords, dtype=np.int64, order="C"), residuals.astype(np.float64)
     factors, weights, gains = _fitted(*entries, factors, FIRST_SWEEPS)
     for most, sweeps in ROUNDS:
         best = _distinct(factors, gains)[:most]
         factors, weights, gains = _fitted(*entries, [factor[:, best] for factor in factors], sweeps)
-    shape, best = unfoldings.shape, _distinct(factors, gains)
+    shape, best = observations.shape, _distinct(factors, gains)
     return [CPModel(shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in best]
 
 

@@ -7,9 +7,9 @@ these weights, have in each large mode a Gram matrix without diagonal, G(w). Its
 
 is raised by the square of a term's energy where w has the weights of the term. Since G(w) is a quadratic form of w,
 f is a quartic form, whose coefficients take one pass over the pairs of entries that share a column. So f is known for
-all weights at once. A weak term does not have the highest value, for noise reaches higher somewhere. But f has only
-about a hundred local maxima among the outer products of two vectors of five numbers, and near the weights of a term
-there often is one.
+all weights at once. A weak term does not have the highest value, for noise reaches higher somewhere, and near the edge
+of noise it is hardly above the average. So f only says what to try first, and the weights that are tried lie so far
+apart that less than two thousand of them cover the outer products of two vectors of five numbers.
 """
 
 from __future__ import annotations
@@ -22,20 +22,14 @@ import numpy as np
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 
-CLIMBS = 400
-"""How many of the random weights are those from which local maxima are climbed to."""
-
-DRAWS = 4000
+DRAWS = 20_000
 """Random weights that are compared."""
 
-STEPS, STEP = 30, 0.5
-"""Steps of a climb, and the length of each, where vectors have length one."""
+ALIKE = 0.75
+"""Weights whose squared cosine is above this, to the power of the number of small modes, are not both returned."""
 
-ALIKE = 0.8
-"""Weights whose squared cosine is above this are not both returned."""
-
-MOST_IN_BLOCK = 2**23
-"""Numbers in a block of the rows of all Gram matrices, which are built block by block."""
+MOST_IN_BLOCK, MOST_STORED = 2**23, 2**26
+"""Numbers in a block, such as some rows of all Gram matrices, and in the Gram matrices, if all of them are kept."""
 
 
 class LikelyWeights:
@@ -56,18 +50,23 @@ class LikelyWeights:
     def __init__(self, unfoldings: SparseUnfoldings, cells: Integers, sizes: Sequence[int], values: Floats) -> None:
         self._unfoldings, self._cells, self._sizes = unfoldings, cells, tuple(sizes)
         # Without units, so that single precision holds their products.
-        self._values = values / (np.sqrt(np.mean(values * values)) or 1.0)
+        self.values: Floats = values / (np.sqrt(np.mean(values * values)) or 1.0)
         self._count = int(np.prod(self._sizes))
         self._rows, self._columns = np.tril_indices(self._count)
         self._place = np.zeros((self._count, self._count), dtype=np.int64)
         self._place[self._rows, self._columns] = self._place[self._columns, self._rows] = np.arange(len(self._rows))
+        numbers = len(self._rows) * sum(unfoldings.shape[mode] ** 2 for mode in unfoldings.modes)
+        self._stored: dict[int, list[tuple[slice, Floats]]] = {}
+        self._is_stored = numbers <= MOST_STORED
         self._coefficients: Floats = np.sum([self._form(mode) for mode in unfoldings.modes], axis=0)
 
     def _form(self, mode: int) -> Floats:
         """Return the coefficients for one mode, where noise has the same size in all modes."""
         form, squares = np.zeros((len(self._rows), len(self._rows))), np.zeros(len(self._rows))
-        for _, grams in self._blocks(mode, squares):
+        for rows, grams in self._blocks(mode, squares):
             form += grams @ grams.T
+            if self._is_stored:
+                self._stored.setdefault(mode, []).append((rows, grams))
         total = float(squares.sum())
         return (form - np.diag(squares)) * (self._unfoldings.shape[mode] / total if total else 0.0)
 
@@ -77,7 +76,7 @@ class LikelyWeights:
         block = max(1, MOST_IN_BLOCK // (pairs * size))
         for first in range(0, size, block):
             rows = first, min(size, first + block)
-            grams = self._unfoldings.grams_of_pairs(mode, self._values, self._cells, self._place, rows, squares)
+            grams = self._unfoldings.grams_of_pairs(mode, self.values, self._cells, self._place, rows, squares)
             yield slice(*rows), grams.reshape(pairs, -1)
 
     def grams(self, mode: int, weights: Floats) -> Floats:
@@ -85,7 +84,7 @@ class LikelyWeights:
         size = self._unfoldings.shape[mode]
         found = np.empty((len(weights), size, size), np.float32)
         products = self._products(weights).astype(np.float32)
-        for rows, grams in self._blocks(mode, np.zeros(len(self._rows))):
+        for rows, grams in self._stored.get(mode) or self._blocks(mode, np.zeros(len(self._rows))):
             found[:, rows] = (products @ grams).reshape(len(weights), -1, size)
         return found
 
@@ -95,39 +94,28 @@ class LikelyWeights:
 
     def at(self, weights: Floats) -> Floats:
         """Return the value for each row of weights."""
-        products = self._products(weights)
-        values: Floats = np.sum((products @ self._coefficients) * products, axis=1)
+        values = np.empty(len(weights))
+        some = max(1, MOST_IN_BLOCK // len(self._rows))
+        for first in range(0, len(weights), some):
+            products = self._products(weights[first : first + some])
+            values[first : first + some] = np.sum((products @ self._coefficients) * products, axis=1)
         return values
 
-    def _slope(self, weights: Floats) -> Floats:
-        """Return the gradient at each row of weights, up to a factor."""
-        products = self._products(weights)
-        linear = (products @ self._coefficients)[:, self._place]
-        diagonal = np.arange(self._count)
-        slope: Floats = (linear @ weights[:, :, None])[:, :, 0] + linear[:, diagonal, diagonal] * weights
-        return slope
-
     def most_likely(self, most: int, rng: np.random.Generator) -> list[list[Floats]]:
-        """Return at most so many weights, each a vector for every small mode: local maxima first, then random ones.
+        """Return at most so many random weights, each a vector for every small mode, the likeliest first.
 
-        Both are in the order of their values, and none are much alike.
+        None of them are much alike.
         """
         random = [_units(rng.standard_normal((DRAWS, size))) for size in self._sizes]
-        climbed = [each[:CLIMBS] for each in random]
-        for _ in range(STEPS):
-            for mode in range(len(climbed)):
-                slope = self._slope(outer(climbed)).reshape(CLIMBS, *self._sizes)
-                climbed[mode] = _units(climbed[mode] + STEP * _units(_contracted(slope, climbed, mode)))
+        weights = outer(random)
+        taken, alike = np.zeros((most, self._count)), ALIKE ** len(self._sizes)
         found: list[list[Floats]] = []
-        taken = np.zeros((0, self._count))
-        for vectors in (climbed, random):
-            weights = outer(vectors)
-            for number in np.argsort(-self.at(weights)):
-                if len(found) == most:
-                    break
-                if np.all((taken @ weights[number]) ** 2 < ALIKE):
-                    found.append([each[number] for each in vectors])
-                    taken = np.vstack([taken, weights[number]])
+        for number in np.argsort(-self.at(weights)):
+            if len(found) == most:
+                break
+            if np.all((taken[: len(found)] @ weights[number]) ** 2 < alike):
+                taken[len(found)] = weights[number]
+                found.append([each[number] for each in random])
         return found
 
 
@@ -139,13 +127,3 @@ def _units(rows: Floats) -> Floats:
 def outer(vectors: Sequence[Floats]) -> Floats:
     """Return the outer product of the vectors in each row, one row each."""
     return reduce(lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), vectors)
-
-
-def _contracted(tensors: Floats, vectors: Sequence[Floats], kept: int) -> Floats:
-    """Return each tensor multiplied with its vectors in all modes but one."""
-    for mode in reversed(range(len(vectors))):
-        if mode != kept:
-            across = [1] * tensors.ndim
-            across[0], across[mode + 1] = vectors[mode].shape
-            tensors = np.sum(tensors * vectors[mode].reshape(across), axis=mode + 1)
-    return tensors
