@@ -71,6 +71,7 @@ class NortSearch:
         self._base = replace(settings, lam=1.0, penalty=Nuclear(), theta="auto")
         self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
+        self._best_at: dict[float, Trial] = {}
 
     def run(self, trials: Trials) -> None:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
@@ -105,6 +106,7 @@ class NortSearch:
             for q in self._family.more_convex:
                 self._again(replace(lead, candidate=replace(lead.candidate, free=True)), q)
         self._start_from_what_was_found()
+        self._settle()
         self._refine()
         self._stiffen()
 
@@ -166,6 +168,8 @@ class NortSearch:
             variation=variation,
         )
         self._points.append(trial.point)
+        if trial.beats(self._best_at.get(candidate.q)):
+            self._best_at[candidate.q] = trial
         return trial
 
     def _method(self, candidate: Candidate, room: Sequence[int]) -> Nort:
@@ -360,19 +364,33 @@ class NortSearch:
             room_for(self._edge(best).ranks, ranks),
         )
 
-    def _refine(self) -> None:
-        """Try the best cut and those half a step above and below it, each solved as far as the last fit will be.
+    def _settle(self) -> None:
+        """Solve the best answer as far as the last fit will be, and if others are better than that, these too.
 
-        A weak direction may take longer to vanish or to grow than a point of a path is solved, so only these show what
-        the last fit will be, and the best of them is kept even if an answer on the way was better. In a tie it is the
-        largest cut, which is farthest from noise.
+        A weak direction may take longer to vanish or to grow than a point of a path is solved, so that the best on the
+        way need not be the best in the end.
+        """
+        settled: Trial | None = None
+        for trial in sorted(self._best_at.values(), key=lambda trial: trial.point.held_out):
+            if trial.beats(settled):
+                again = self._try(trial.candidate, trial, tol=self._last_tolerance)
+                settled = again if again.beats(settled) else settled
+        if settled is not None:
+            self._trials.prefer(settled)
+
+    def _refine(self) -> None:
+        """Try the cuts half a step above and below the best, solved as far; in a tie, the largest is best.
+
+        It is farthest from noise.
         """
         best = self._trials.leader
-        tol = min(self._settings.tol, PATH_TOLERANCE)
-        kept, *lower = (self._try(best.candidate.lower(step), best, tol=tol) for step in (-0.5, 0.0, 0.5))
-        for trial in lower:
-            kept = trial if trial.beats(kept) else kept
-        self._trials.prefer(kept)
+        higher, lower = (self._try(best.candidate.lower(step), best, tol=self._last_tolerance) for step in (-0.5, 0.5))
+        kept = best if best.beats(higher) else higher
+        self._trials.prefer(lower if lower.beats(kept) else kept)
+
+    @property
+    def _last_tolerance(self) -> float:
+        return min(self._settings.tol, PATH_TOLERANCE)
 
     def _stiffen(self) -> None:
         """Try the graph Laplacians, from weak to strong, while the score improves."""
