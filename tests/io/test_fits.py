@@ -107,7 +107,8 @@ def test_a_fit_is_resumed_from_a_file(fit, tmp_path):
     fit.save(tmp_path / "fit.npz")
     loaded = load(tmp_path / "fit.npz")
     again = complete(fit.observations, method=loaded.method, start=loaded, rng=0)
-    assert again.history[-1].iteration < max(fit.history[-1].iteration, 4)
+    # It begins where the other ended, up to the rounding of data without noise.
+    assert again.history[0].objective == pytest.approx(fit.history[-1].objective, rel=1e-3, abs=1e-9)
 
 
 def test_the_file_holds_no_pickle_and_names_its_version(fit, tmp_path):
