@@ -13,7 +13,12 @@ from .experiment import Finished
 Panel = tuple[str, str]
 """What is drawn against what, by the names of a run's curves."""
 
-LABELS = {"iteration": "iteration", "seconds": "CPU seconds", "objective": "objective", "rmse": "test RMSE"}
+LABELS = {
+    "iteration": "iteration",
+    "seconds": "CPU seconds",
+    "objective": "objective",
+    "rmse": "RMSE at some test entries",
+}
 
 
 def draw_curves(figure: Figure, runs: Sequence[Finished], data: Sequence[str], panels: Sequence[Panel]) -> None:
