@@ -100,14 +100,16 @@ class Post:
         beside: list[Any] = []
         orders = packed(batch, beside)
         self.traffic.moved += sum(map(nbytes_of, beside))
+        return self._begun(order, carried_out, part, orders, after, *(self._delivered(each, sent) for each in beside))
+
+    def _begun(self, name: str, task: Callable[..., Any], part: int, *given: Any) -> Future:
+        """Begin a task on the worker of a part, and nowhere else."""
         return self.client.submit(
-            carried_out,
+            task,
             self.run,
             part,
-            orders,
-            after,
-            *(self._delivered(each, sent) for each in beside),
-            key=f"tensorfill-{order}-{self.new_key()}-{part}",
+            *given,
+            key=f"tensorfill-{name}-{self.new_key()}-{part}",
             workers=[self.places[part]],
             allow_other_workers=False,
             pure=False,
@@ -166,17 +168,7 @@ class Post:
 
     def made(self, part: int, make: Callable[..., Part], given: Sequence[Any]) -> Future:
         """Make a part on its worker."""
-        return self.client.submit(
-            made,
-            self.run,
-            part,
-            make,
-            *given,
-            key=f"tensorfill-part-{self.new_key()}-{part}",
-            workers=[self.places[part]],
-            allow_other_workers=False,
-            pure=False,
-        )
+        return self._begun("part", made, part, make, *given)
 
     def left(self, order: str, futures: Sequence[Future]) -> list[Future]:
         """Return answers without the time that they took, as futures that stay on the workers of their parts."""
