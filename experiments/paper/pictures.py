@@ -152,9 +152,8 @@ IMAGES = Experiment(
     data="The TNNR pictures Rice, Tree and Windows of 300 x 300, and the same resized to the paper's 1000 x 1000.",
     differs=DIFFERS
     + """
-Which Windows the paper has is not known, nor how it resized the pictures; cubic interpolation makes them smooth. A
-convex method has one answer, so it shows how the pictures differ: `trmm` has 1.27, 0.91 and 1.23 of the paper's errors
-on Rice, Tree and Windows. NORT has 1.27, 0.84 and 1.70 of them.
+Which Windows the paper has is not known, nor how it resized the pictures; cubic interpolation makes them smooth.
+Convex methods, such as `trmm`, have one answer, so their "ours / paper" shows how far the pictures differ.
 """.rstrip(),
     published=_published(),
     draw=draw,
