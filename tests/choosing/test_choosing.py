@@ -2,6 +2,8 @@
 
 import functools
 import itertools
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from tensorfill.choosing.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.nort.descent import SPARE_RANK, largest_cut
-from tensorfill.methods.nort.paths import LEAST_WEIGHT, Candidate
+from tensorfill.methods.nort.paths import LEAST_WEIGHT, Candidate, NoiseEdge
 from tensorfill.methods.nort.search import NortSearch
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
@@ -97,6 +99,62 @@ def test_noise_that_fills_the_ranks_is_told_from_what_is_worth_having():
     assert others
     assert max(max(point.ranks) for point in others) < 7
     assert min(point.cut for point in others) >= 0.8 * min(point.cut for point in filled)
+
+
+def test_a_more_convex_path_that_is_free_is_not_bound_by_the_noise_of_the_first():
+    search = NortSearch(Nort())
+    search._most_ranks = (9, 9)
+    search._edges[None] = edge = NoiseEdge(2.0, (3, 3))
+    bound = Candidate(1.0, 10.0, (0.5, 0.5))
+    free = replace(bound, free=True)
+    assert search._edge(bound) is edge
+    assert search._edge(free) == NoiseEdge(0.0, (9, 9))
+    search._edges[free.noise] = own = NoiseEdge(0.5, (7, 7))
+    assert search._edge(free.lower(1)) is own
+    assert search._edge(replace(free, q=3.0)) == NoiseEdge(0.0, (9, 9))
+
+
+@dataclass
+class Answered:
+    """A trial of which only the error and the candidate count."""
+
+    held_out: float
+    candidate: Candidate
+
+    @property
+    def point(self):
+        return self
+
+    def beats(self, other):
+        return other is None or self.held_out < other.held_out
+
+
+def test_an_answer_that_gets_worse_when_it_settles_gives_way_to_the_next(monkeypatch):
+    weights = (0.5, 0.5)
+    on_the_way = {q: Answered(error, Candidate(1.0, q, weights)) for q, error in ((1.0, 0.7), (3.0, 0.75), (10.0, 0.9))}
+    settled = {1.0: 0.83, 3.0: 0.76}
+    search, preferred = NortSearch(Nort()), []
+    search._best_at, search._trials = on_the_way, SimpleNamespace(prefer=preferred.append)
+    # The third is worse than the second is in the end, so nobody solves it further.
+    monkeypatch.setattr(search, "_try", lambda candidate, start, tol: Answered(settled[candidate.q], start.candidate))
+    search._settle()
+    assert [trial.candidate.q for trial in preferred] == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("higher", "same", "lower", "kept"), [(0.5, 0.5, 0.5, -0.5), (0.6, 0.5, 0.5, 0.0), (0.6, 0.5, 0.4, 0.5)]
+)
+def test_of_cuts_that_are_equally_good_the_largest_is_kept(monkeypatch, higher, same, lower, kept):
+    best = Answered(same, Candidate(1.0, 1.0, (0.5, 0.5)))
+    search, preferred = NortSearch(Nort()), []
+    search._trials = SimpleNamespace(leader=best, prefer=preferred.append)
+    monkeypatch.setattr(
+        search,
+        "_try",
+        lambda candidate, start, tol: Answered(higher if candidate.cut > 1 else lower, candidate),
+    )
+    search._refine()
+    assert preferred[0].candidate.cut == pytest.approx(best.candidate.lower(kept).cut)
 
 
 # The weights of the modes

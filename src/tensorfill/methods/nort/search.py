@@ -6,8 +6,9 @@ every point gains much, a path takes two steps at once. It ends where the score 
 cannot pass the best of the others ends as soon as that shows.
 
 The search goes from coarse to fine: a path with equal weights for all modes; each mode alone; lower weights, down to
-zero; paths at other q, the nonconvexity of the penalty, over the last few cuts before the best; the cuts on either side
-of the best; the weight of the graphs. Every further path starts from an answer of the first, so it is short.
+zero; paths at other q, the nonconvexity of the penalty, over the last few cuts before the best; the best of each q,
+solved as far as the last fit will be; the cuts on either side of the best; the weight of the graphs. Every further path
+starts from an answer of the first, so it is short.
 """
 
 from __future__ import annotations
@@ -168,8 +169,10 @@ class NortSearch:
             variation=variation,
         )
         self._points.append(trial.point)
-        if trial.beats(self._best_at.get(candidate.q)):
-            self._best_at[candidate.q] = trial
+        # A q that follows the ranks says nothing of the path.
+        q = self._family.first if self._family.follows_rank else candidate.q
+        if trial.beats(self._best_at.get(q)):
+            self._best_at[q] = trial
         return trial
 
     def _method(self, candidate: Candidate, room: Sequence[int]) -> Nort:
