@@ -48,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--patience", type=float, default=1.0, metavar="TIMES", help="stretch limits, on a slow or busy machine"
     )
     parser.add_argument("--seeds", type=int, metavar="COUNT", help="run the first seeds of each only")
+    parser.add_argument("--methods", nargs="+", default=[], metavar="METHOD", help="run rows of these methods only")
+    parser.add_argument("--jobs", type=int, default=1, metavar="COUNT", help="runs at a time, on one core each")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="where the results go")
     parser.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
@@ -65,6 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
         return refused(f"there is no experiment {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}, and all.")
+    if given.jobs < 1:
+        return refused(f"--jobs is {given.jobs}; give a whole number of at least 1, such as the number of cores.")
+    unknown = sorted(
+        set(given.methods) - {task.method for name in names for task in EXPERIMENTS[name].tasks(given.quick)}
+    )
+    if unknown:
+        return refused(f"no row of {', '.join(names)} is of {', '.join(unknown)}; the tables name their rows.")
     folder = given.output or (RESULTS / "quick" if given.quick else RESULTS)
     began = time.monotonic()
     try:
@@ -78,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 budget=left,
                 patience=given.patience,
                 seeds=given.seeds,
+                methods=given.methods,
+                jobs=given.jobs,
             )
             if left_open:
                 console.print(f"  {left_open} runs are left for the next time", highlight=False)

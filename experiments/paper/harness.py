@@ -13,7 +13,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -36,6 +37,10 @@ MARK = "RESULT "
 
 class NotRun(Exception):
     """A run came to nothing, because data is missing or its process ended, and may be tried again."""
+
+
+class NoTimeLeft(Exception):
+    """The time for the experiment was over before a run began."""
 
 
 class Book:
@@ -82,6 +87,8 @@ def run_all(
     budget: float | None = None,
     patience: float = 1.0,
     seeds: int | None = None,
+    methods: Collection[str] = (),
+    jobs: int = 1,
 ) -> int:
     """Run what is not done yet, write the results, and return how many runs are still open.
 
@@ -101,6 +108,10 @@ def run_all(
         Every limit is stretched by this, on a slow or busy machine.
     seeds
         Runs with a higher seed are left for another time.
+    methods
+        If there are any, runs of other methods are left for another time.
+    jobs
+        How many runs there are at a time, on one core each.
     """
     folder.mkdir(parents=True, exist_ok=True)
     check_writable(folder / f"{experiment.name}.csv")
@@ -108,24 +119,40 @@ def run_all(
     tasks = list(experiment.tasks(quick))
     missing = [task for task in tasks if not book.has(task)]
     console.print(f"{experiment.name}: {len(tasks)} runs, {len(tasks) - len(missing)} of them done", highlight=False)
-    began = time.monotonic()
-    for number, task in enumerate(missing):
-        if budget is not None and time.monotonic() - began > budget:
-            break
-        if seeds is not None and task.seed >= seeds:
-            continue
-        what = f"{task.data}, {task.method}, seed {task.seed}"
+    # The first seed of every row comes before the second of any.
+    wanted = sorted((task for task in missing if _wanted(task, seeds, methods)), key=lambda task: task.seed)
+    until = None if budget is None else time.monotonic() + budget
+
+    def measured(task: Task) -> Measured:
+        if until is not None and time.monotonic() > until:
+            raise NoTimeLeft
+        return _apart(experiment, replace(task, limit=patience * task.limit))
+
+    with ThreadPoolExecutor(jobs) as pool, console.status("") as status:
+        running = {pool.submit(measured, task): task for task in wanted}
         try:
-            with console.status(f"{number + 1} of {len(missing)}: {what}"):
-                measured = _apart(experiment, replace(task, limit=patience * task.limit))
-        except NotRun as reason:
-            console.print(f"  {what}: not run: {reason}", highlight=False)
-            continue
-        book.add(Finished(task.data, task.method, task.seed, {**measured, "limit": task.limit}))
-        console.print(f"  {what}: {_shown(experiment, measured)}", highlight=False)
-        write(experiment, book.runs, tasks, folder)
+            for number, done in enumerate(as_completed(running)):
+                status.update(f"{number + 1} of {len(wanted)} runs are done")
+                task = running[done]
+                what = f"{task.data}, {task.method}, seed {task.seed}"
+                try:
+                    result = done.result()
+                except NoTimeLeft:
+                    continue
+                except NotRun as reason:
+                    console.print(f"  {what}: not run: {reason}", highlight=False)
+                    continue
+                book.add(Finished(task.data, task.method, task.seed, {**result, "limit": task.limit}))
+                console.print(f"  {what}: {_shown(experiment, result)}", highlight=False)
+                write(experiment, book.runs, tasks, folder)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
     write(experiment, book.runs, tasks, folder)
     return sum(not book.has(task) for task in tasks)
+
+
+def _wanted(task: Task, seeds: int | None, methods: Collection[str]) -> bool:
+    return (seeds is None or task.seed < seeds) and (not methods or task.method in methods)
 
 
 def write(experiment: Experiment, runs: Sequence[Finished], tasks: Sequence[Task], folder: Path) -> None:
@@ -157,7 +184,7 @@ def _shown(experiment: Experiment, measured: Measured) -> str:
 def _apart(experiment: Experiment, task: Task) -> Measured:
     """Return what a task measures, from a process of its own."""
     command = [sys.executable, str(RUNNER), "--task", experiment.name, json.dumps(asdict(task))]
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     try:
         done = subprocess.run(
             command,

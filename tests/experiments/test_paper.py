@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,39 @@ def test_a_run_that_came_to_nothing_is_tried_again(tmp_path, console, monkeypatc
 
 def test_higher_seeds_can_be_left_for_another_time(tmp_path, console):
     assert run_all(experiment(), tmp_path, console, seeds=1) == 2
+
+
+def test_the_first_seed_of_every_row_comes_first(tmp_path, console):
+    rows = [Task(data, "nort", seed) for data in "ab" for seed in range(2)]
+    done = []
+    ours = experiment(run=lambda task: done.append(task.key) or {"rmse": 1.0})
+    run_all(Experiment(**{**vars(ours), "tasks": lambda quick: rows}), tmp_path, console)
+    assert done == [("a", "nort", 0), ("b", "nort", 0), ("a", "nort", 1), ("b", "nort", 1)]
+
+
+def test_other_methods_can_be_left_for_another_time(tmp_path, console):
+    rows = [Task("a", method, 0) for method in ("nort", "complete()")]
+    ours = Experiment(**{**vars(experiment()), "tasks": lambda quick: rows})
+    assert run_all(ours, tmp_path, console, methods=["complete()"]) == 1
+    assert [run.method for run in Book(tmp_path / "ours.csv").runs] == ["complete()"]
+
+
+def test_runs_at_a_time_are_as_many_as_there_are_jobs(tmp_path, console):
+    both_run = threading.Barrier(2, timeout=10)
+
+    def run(task):
+        if task.seed < 2:
+            both_run.wait()
+        return {"rmse": 1.0}
+
+    assert run_all(experiment(run=run), tmp_path, console, jobs=2) == 0
+    assert sorted(run.seed for run in Book(tmp_path / "ours.csv").runs) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("given", [["--jobs", "0"], ["--methods", "nosuch"]])
+def test_bad_options_are_refused_in_one_sentence(given, capsys):
+    assert main(["climate", *given]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_any_run(console):

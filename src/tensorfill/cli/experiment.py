@@ -20,6 +20,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="begin no further run after this time")
     parser.add_argument("--patience", type=float, metavar="TIMES", help="stretch the time limit of every run")
     parser.add_argument("--seeds", type=int, metavar="COUNT", help="run the first seeds of each only")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="run rows of these methods only")
+    parser.add_argument("--jobs", type=int, metavar="COUNT", help="runs at a time, on one core each (default: 1)")
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="write results there (default: experiments/results)"
     )
@@ -32,6 +34,8 @@ def _run(given: argparse.Namespace) -> int:
     command += [] if given.budget is None else ["--budget", str(given.budget)]
     command += [] if given.patience is None else ["--patience", str(given.patience)]
     command += [] if given.seeds is None else ["--seeds", str(given.seeds)]
+    command += [] if given.jobs is None else ["--jobs", str(given.jobs)]
+    command += [] if given.methods is None else ["--methods", *given.methods]
     command += [] if given.output is None else ["--output", str(given.output)]
     return subprocess.run(command, check=False).returncode
 
@@ -52,7 +56,7 @@ COMMAND = Command(
     "repeat an experiment of the paper",
     _options,
     _run,
-    usage="NAME... [--quick] [--budget SECONDS]",
+    usage="NAME... [--quick] [--budget SECONDS] [--jobs COUNT]",
     details="""
     Results go to experiments/results: a table with the paper's figures beside ours, every run as CSV, and a picture.
     What is finished is kept, so that a run that was stopped goes on. Data that is not on this machine is named.
@@ -60,7 +64,8 @@ COMMAND = Command(
     examples=(
         "tensorfill experiment --list",
         "tensorfill experiment recovery --quick",
-        "tensorfill experiment all --budget 3600",
+        "tensorfill experiment all --budget 3600 --jobs 2",
+        "tensorfill experiment images --methods nort 'complete()'",
     ),
 )
 """The subcommand."""
