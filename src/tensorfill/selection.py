@@ -68,4 +68,5 @@ def path(
         raise ValueError(f"q and points are for method 'nort', but the method is '{made.name}'; leave them out.")
     else:
         search.run(trials)
+        search.finish(trials)
     return Path([unit.point(point) for point in trials.points])

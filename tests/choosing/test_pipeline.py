@@ -11,6 +11,7 @@ from tensorfill.choosing.smooth_field import Smoothing
 from tensorfill.choosing.splits import Split
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
+from tensorfill.methods.grow.search import GrowSearch
 from tensorfill.methods.tucker_als import TuckerAls
 from tensorfill.metrics import rmse
 from tensorfill.penalties import PENALTIES
@@ -293,3 +294,15 @@ def test_a_split_predicts_for_the_whole_tensor():
     split = Split(stages.Problem(DATA.observations, stages.Square()), DATA.test)
     model = Nort(lam=0.1, max_rank=2).solve(split.problem, rng=0).model
     np.testing.assert_array_equal(split.predict(model), model.predict(DATA.test.coords))
+
+
+def test_only_the_better_of_plain_and_centred_data_is_finished(monkeypatch):
+    rng = np.random.default_rng(0)
+    effects = rng.standard_normal((30, 1, 1)) + rng.standard_normal((1, 28, 1)) + rng.standard_normal((1, 1, 4))
+    noisy = effects + 0.5 * rng.standard_normal((30, 28, 4))
+    holes = np.where(rng.random(noisy.shape) < 0.5, noisy, np.nan)
+    finished = []
+    monkeypatch.setattr(GrowSearch, "finish", lambda self, trials: finished.append(trials.centred))
+    fit = complete(holes, method="grow", smooth=None, rng=0)
+    assert {point.centred for point in fit.path} == {True, False}
+    assert finished == [fit.recipe.centred]

@@ -218,6 +218,12 @@ class Pipeline:
 
     def _search(self, method: Method, clock: Clock) -> None:
         """Find the best settings for the data as it is or, if that is better, for the centred data."""
+        self._search_with_and_without_centring(method, clock)
+        answer = self.current
+        answer.search.finish(answer.trials)
+        self._current = Answer.of(answer.trials, answer.search, answer.trials.leader)
+
+    def _search_with_and_without_centring(self, method: Method, clock: Clock) -> None:
         task = self._task
         possible = task.centre == "auto" and "centre" in method.stages and can_centre(self._problem.loss)
         silent = any(method.is_silent_somewhere(split.problem) for split in self.splits)

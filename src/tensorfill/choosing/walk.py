@@ -45,6 +45,9 @@ class Walk:
             trials.run(self._method, None, tried={})
         self._stiffen(trials)
 
+    def finish(self, trials: Trials) -> None:
+        """Leave the answer as it is."""
+
     def final(self, trials: Trials, entries: int) -> Method:
         """Return the method of the best trial, rescaled to the number of entries."""
         fitted = len(trials.problems[0].observations)

@@ -218,6 +218,7 @@ class Completion:
         self._trials = Trials([split], run.rng, run.clock, run.watch(counting=False), tried)
         search = search_for(self._method)
         search.run(self._trials)
+        search.finish(self._trials)
         method: Any = search.final(self._trials, self._session.table.count)
         start: Any = self._trials.leader.models[0]
         return method, start

@@ -273,5 +273,8 @@ class Search(Protocol):
     def run(self, trials: Trials) -> None:
         """Try settings until the best are found; `trials` keeps them."""
 
+    def finish(self, trials: Trials) -> None:
+        """Improve the best by what takes long; called once `run` had a better answer than other searches."""
+
     def final(self, trials: Trials, entries: int) -> Method:
         """Return the method with the settings of the best trial, for a fit of this many entries."""

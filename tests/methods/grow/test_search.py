@@ -28,6 +28,7 @@ def searched(observations, *, splits=1, seed=0, rival=np.inf, **settings):
     parts, _ = make_splits(observations, Square(), Choice(splits=splits), rng)
     trials, search = Trials(parts, rng, rival=rival), GrowSearch(Grow(**settings))
     search.run(trials)
+    search.finish(trials)
     return search, trials
 
 
@@ -315,16 +316,21 @@ def test_a_model_of_many_directions_far_behind_a_rival_is_left_as_it_is(monkeypa
     assert len(beside) < len(alone)
 
 
-@pytest.mark.parametrize(("shape", "looks"), [((20, 20, 20), [False, False]), ((20, 20, 20, 3), [False, False, True])])
-def test_mixtures_are_looked_at_last_and_only_where_there_are_small_modes(shape, looks, monkeypatch):
-    asked = []
-    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: asked.append(thoroughly) or ["a term"])
-    search = GrowSearch(Grow())
-    search._growths = [Growth(noise(shape, 0.2, 0), np.random.default_rng(0))]
-    search._kept = SimpleNamespace(models=[search._growths[0].zero()])
-    worth_it = iter([True, False, False])
-    monkeypatch.setattr(search, "_grown_by_terms", lambda terms, certainty: next(worth_it))
-    assert search._append_terms()
+@pytest.mark.parametrize(("shape", "looks"), [((20, 20, 20), []), ((20, 20, 20, 3), [True])])
+def test_mixtures_are_looked_at_only_to_finish_and_where_there_are_small_modes(shape, looks, monkeypatch):
+    entries, asked, terms = noise(shape, 0.2, 0), [], Growth.terms
+    monkeypatch.setattr(
+        Growth,
+        "terms",
+        lambda self, model, thoroughly: asked.append(thoroughly) or terms(self, model, thoroughly=False),
+    )
+    rng = np.random.default_rng(0)
+    parts, _ = make_splits(entries, Square(), Choice(), rng)
+    trials, search = Trials(parts, rng), GrowSearch(Grow())
+    search.run(trials)
+    assert set(asked) == {False}
+    asked.clear()
+    search.finish(trials)
     assert asked == looks
 
 
@@ -338,5 +344,5 @@ def test_all_terms_of_one_look_that_are_worth_it_are_kept(monkeypatch):
     monkeypatch.setattr(
         search, "_grown_by_terms", lambda terms, certainty: tried.append(terms[0]) or terms[0] != "noise"
     )
-    assert search._append_terms()
+    assert search._append_terms(thoroughly=False)
     assert tried == ["first", "noise", "second", "noise", "noise"]

@@ -5,6 +5,7 @@
     form      take a sum of outer products instead, if held-out entries find it no worse
     terms     append single terms that no mode shows by itself, while held-out entries gain
     settle    sweep to the end
+    finish    look thoroughly for weaker terms, and settle again
 
 A rich and a simple answer are compared by a regression over the held-out entries; see `slope`.
 """
@@ -98,7 +99,7 @@ class GrowSearch:
 
     def __init__(self, settings: Grow) -> None:
         self._settings = settings
-        self._conclusive, self._is_settled = False, True
+        self._conclusive, self._is_settled, self._is_low_rank = False, True, False
 
     @property
     def conclusive(self) -> bool:
@@ -117,6 +118,14 @@ class GrowSearch:
             self._choose_form()
         # Trials keep what has the lower error, even if that was turned down here.
         trials.prefer(self._kept)
+
+    def finish(self, trials: Trials) -> None:
+        """Look thoroughly for terms beside small modes, and take them in if held-out entries gain."""
+        # What is no short sum of outer products has hardly a weak one that only mixtures show.
+        is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
+        if self._is_low_rank and is_sum and self._growths[0].has_mixtures and self._append_terms(thoroughly=True):
+            self._conclude()
+            trials.prefer(self._kept)
 
     def final(self, trials: Trials, entries: int) -> Grow:
         """Return the method with the ranks and the form of the best trial.
@@ -143,10 +152,12 @@ class GrowSearch:
         self._trim()
         if self._settings.form != "tucker":
             self._choose_form()
-        if self._append_terms() and not self._is_cp:
-            self._trim()
-            if self._settings.form != "tucker":
-                self._choose_form()
+        self._append_terms(thoroughly=False)
+        self._is_low_rank = True
+        self._conclude()
+
+    def _conclude(self) -> None:
+        """Sweep to the end, and see whether anything is left to find."""
         self._settle()
         self._conclusive = self._is_exact or (
             not self._empty and self._few_unknowns and not self._is_left(CLEARLY_ABOVE)
@@ -243,14 +254,15 @@ class GrowSearch:
         self._keep(trial)
         return True
 
-    def _append_terms(self) -> bool:
-        """Append single terms while held-out entries gain; return whether they did."""
-        # What is no short sum of outer products has hardly a weak one that only mixtures show.
-        is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
+    def _append_terms(self, *, thoroughly: bool) -> bool:
+        """Append single terms while held-out entries gain, and return whether they did."""
         grown = False
-        for thoroughly in (False, True) if is_sum and self._growths[0].has_mixtures else (False,):
-            while self._grown_by_a_term(thoroughly=thoroughly):
-                grown = True
+        while self._grown_by_a_term(thoroughly=thoroughly):
+            grown = True
+        if grown and not self._is_cp:
+            self._trim()
+            if self._settings.form != "tucker":
+                self._choose_form()
         return grown
 
     def _grown_by_a_term(self, *, thoroughly: bool) -> bool:

@@ -73,6 +73,7 @@ class NortSearch:
         self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
         self._best_at: dict[float, Trial] = {}
+        self._is_promising = False
 
     def run(self, trials: Trials) -> None:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
@@ -107,9 +108,14 @@ class NortSearch:
             for q in self._family.more_convex:
                 self._again(replace(lead, candidate=replace(lead.candidate, free=True)), q)
         self._start_from_what_was_found()
-        self._settle()
-        self._refine()
-        self._stiffen()
+        self._is_promising = True
+
+    def finish(self, trials: Trials) -> None:
+        """Solve the best candidates further, try the cuts beside them, and the graphs."""
+        if self._is_promising:
+            self._settle()
+            self._refine()
+            self._stiffen()
 
     def trace(self, trials: Trials, q: float | None = None, points: int | None = None) -> None:
         """Try falling cuts, each from the answer of the last: this many, or until the score has clearly worsened."""
