@@ -7,6 +7,7 @@ import pytest
 
 from tensorfill import Observations, complete
 from tensorfill._support.clock import Clock, TimeUp
+from tensorfill.choosing import judging
 from tensorfill.choosing.corrupt import Watch
 from tensorfill.choosing.judging import ByNeighbours, LowRank, corrupt_entries, limit_of
 from tensorfill.choosing.neighbours import Neighbourhood, bounded_mean, ordered_modes
@@ -152,3 +153,14 @@ def test_judging_obeys_the_clock_and_the_caller():
     for watch in (Watch(clock=Clock(1e-9)), Watch(callback=lambda record, model: True)):
         with pytest.raises((Stopped, TimeUp)):
             corrupt_entries(observations, rng=np.random.default_rng(0), watch=watch)
+
+
+def test_gross_errors_beside_each_other_do_not_excuse_each_other(monkeypatch):
+    clean, _ = scene(0.0)
+    rng = np.random.default_rng(0)
+    bad = rng.random(clean.shape) < 0.02
+    bad[..., 1:] |= bad[..., :-1]
+    dirty = np.where(bad, clean + rng.uniform(4, 5, clean.shape), clean)
+    assert judged(dirty)[bad].all()
+    monkeypatch.setattr(judging, "FURTHEST", np.inf)
+    assert judged(dirty)[bad].mean() < 0.5

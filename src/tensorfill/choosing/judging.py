@@ -44,6 +44,10 @@ USUAL = 3.0
 SHRINKAGE = 5
 """A slice with so many entries has a usual error half way between its own and that of all entries."""
 
+FURTHEST = 2.0
+"""How far apart the predictions of an entry may count, as a multiple of how far apart any two entries are. Those that
+rest on a gross error are further, and two gross errors beside each other would excuse each other."""
+
 LOWEST, HIGHEST = 0.75, 5.0
 """The limit of the scores lies between these. Normal noise has a standard deviation of about 0.3 on this scale."""
 
@@ -113,8 +117,9 @@ def corrupt_entries(
     ordered = ordered_modes(observations, rng)
     around = Neighbourhood(observations.shape, ordered) if ordered else None
     if around is not None:
-        verdict = _settled(ByNeighbours(observations, around, rng, watch.clock), observations, around, watch)
         largest = bounded_mean(np.abs(observations.values - rng.permutation(observations.values)))
+        judge = ByNeighbours(observations, around, rng, FURTHEST * largest, watch.clock)
+        verdict = _settled(judge, observations, around, watch)
         errors = [np.abs(each - observations.values)[first] for each in (verdict.predictions, low_rank.predictions)]
         # Squares, because gross errors hide among large ones; bounded, because corrupt entries say nothing.
         bounded = [np.minimum(np.nan_to_num(each, nan=largest), largest) for each in errors]
@@ -231,6 +236,8 @@ class ByNeighbours:
         The neighbours.
     rng
         Decides which entries show how good each kind of prediction is.
+    furthest
+        Predictions of an entry count as at most so far apart.
     clock
         Ends the work with `TimeUp` when it expires.
     """
@@ -240,9 +247,15 @@ class ByNeighbours:
     """An entry that is left out too early is judged again; gross errors that stay hide others, by what is usual."""
 
     def __init__(
-        self, observations: Observations, around: Neighbourhood, rng: np.random.Generator, clock: Clock | None = None
+        self,
+        observations: Observations,
+        around: Neighbourhood,
+        rng: np.random.Generator,
+        furthest: float = math.inf,
+        clock: Clock | None = None,
     ) -> None:
         self._observations, self._around, self._rng, self._clock = observations, around, rng, clock
+        self._furthest = furthest
         self._guesses = np.full(math.prod(observations.shape), np.nan)
         self._round = 0
 
@@ -257,7 +270,7 @@ class ByNeighbours:
         values[positions[sound]] = self._observations.values[sound]
         self._guesses, spread = self._around.predict(values, self._rng, self._clock)
         self._round += 1
-        return self._guesses[positions], spread[positions]
+        return self._guesses[positions], np.minimum(spread[positions], self._furthest)
 
 
 def _scores(
