@@ -157,6 +157,26 @@ def test_of_cuts_that_are_equally_good_the_largest_is_kept(monkeypatch, higher, 
     assert preferred[0].candidate.cut == pytest.approx(best.candidate.lower(kept).cut)
 
 
+# The modes
+
+
+def test_a_mode_that_is_far_ahead_goes_first_and_the_path_of_all_ends_early():
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 24 * 24))
+    dense = table.reshape(60, 24, 24) + 0.1 * rng.standard_normal((60, 24, 24))
+    seen = rng.random(dense.shape) < 0.3
+    data = SimpleNamespace(
+        observations=Observations.from_dense(np.where(seen, dense, np.nan)),
+        test=Observations.from_dense(np.where(seen, np.nan, dense)),
+    )
+    trials = searched(data)
+    of_all = [number for number, point in enumerate(trials.points) if len(point.modes) == 3]
+    alone = [number for number, point in enumerate(trials.points) if point.modes == (0,)]
+    assert trials.leader.point.modes == (0,)
+    assert alone[2] < of_all[1]
+    assert len(of_all) < len(alone)
+
+
 # The weights of the modes
 
 

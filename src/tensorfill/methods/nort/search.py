@@ -32,6 +32,9 @@ REACH, LESS_REACH = 2.0, 1.2
 """A search ends early if its loss is this many times that of a rival; the second number is for many ranks, where other
 weights and penalties change little."""
 
+FAR_AHEAD = 1.25
+"""A mode by itself goes first if the error of all modes together is this many times its own at the first cut."""
+
 LARGE_GAIN = 0.2
 """A path takes two steps at once after a point that lowered the error by this share."""
 
@@ -73,6 +76,7 @@ class NortSearch:
         self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
         self._best_at: dict[float, Trial] = {}
+        self._firsts: dict[Candidate, Trial] = {}
         self._is_promising = False
 
     def run(self, trials: Trials) -> None:
@@ -85,10 +89,12 @@ class NortSearch:
             self._try(top.lower(-1), None)
         if nothing:
             return
-        path = self._follow(top, None)
+        ahead = self._mode_ahead(top)
+        alone = [] if ahead is None else self._follow(ahead, None)
+        path = self._follow(top, None, trials.leader if alone else None)
         if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
             return
-        lead = self._one_mode_alone(path)
+        lead = self._one_mode_alone(path, alone)
         if not self._is_in_reach(trials.leader):
             return
         if self._weigh():
@@ -236,9 +242,12 @@ class NortSearch:
         best = points = 0
         candidate = above.lower(1)
         while True:
-            last = self._try(self._freed(candidate, start), start)
-            if start is not None and self._is_full(last, start):
-                last = self._without_noise(last, start)
+            if start is None:
+                last = self._first(candidate)
+            else:
+                last = self._try(self._freed(candidate, start), start)
+                if self._is_full(last, start):
+                    last = self._without_noise(last, start)
             trials.append(last)
             points += 1
             if last.beats(trials[best]):
@@ -259,10 +268,14 @@ class NortSearch:
                 break
         return trials
 
-    def _freed(self, candidate: Candidate, start: Trial | None) -> Candidate:
+    def _first(self, candidate: Candidate) -> Trial:
+        """Return the trial of a candidate from nothing, with which a path begins."""
+        if candidate not in self._firsts:
+            self._firsts[candidate] = self._try(candidate, None)
+        return self._firsts[candidate]
+
+    def _freed(self, candidate: Candidate, start: Trial) -> Candidate:
         """Return a candidate that leaves as many singular values free as its start has, if its penalty can."""
-        if start is None:
-            return candidate
         return replace(candidate, q=self._family.freed(candidate.q, self.ranks(start)))
 
     def _levels_off(self, trials: Sequence[Trial]) -> bool:
@@ -307,28 +320,55 @@ class NortSearch:
             self._edges[full.candidate.noise] = NoiseEdge(full.candidate.cut, ranks)
         return kept
 
-    def _one_mode_alone(self, trials: Sequence[Trial]) -> Trial:
+    def _mode_ahead(self, top: Candidate) -> Candidate | None:
+        """Return the candidate at the top of the path of one mode by itself, if this is far ahead from the beginning.
+
+        If a tensor is of low rank in one mode only, all modes together need many ranks, which is slow. Their path ends
+        early if another has a better answer.
+        """
+        if not self._may_leave_out:
+            return None
+        best = min(self._each_mode_alone(top), key=self._first_error)
+        return best if FAR_AHEAD * self._first_error(best) < self._first_error(top) else None
+
+    def _first_error(self, top: Candidate) -> float:
+        return self._first(top.lower(1)).point.held_out
+
+    def _each_mode_alone(self, candidate: Candidate) -> list[Candidate]:
+        """Return a candidate with all weight on one mode, for each mode that may do without the others."""
+        places = range(len(self.modes) if self._may_leave_out else 0)
+        return [replace(candidate, weights=tuple(float(at == place) for at in range(len(places)))) for place in places]
+
+    def _one_mode_alone(self, trials: Sequence[Trial], followed: Sequence[Trial]) -> Trial:
         """Follow a path for each mode by itself, while it keeps up with the path of all modes at the same cuts.
 
-        If a tensor is of low rank in one mode only, all modes together never come near it, whatever the cut. So where
-        ranks are high, which is slow, a mode by itself must be ahead.
+        Where ranks are high, which is slow, a mode by itself must be ahead.
+
+        Parameters
+        ----------
+        trials
+            Of the path of all modes.
+        followed
+            Of the path of a mode by itself, if one was followed already.
 
         Returns
         -------
         Trial
             The first trial of the path with the best score.
         """
-        lead = trials[0]
-        together = {point.cut: point.held_out for point in self._points}
-        for place in range(len(self.modes) if self._may_leave_out else 0):
-            weights = tuple(float(at == place) for at in range(len(self.modes)))
+        lead = followed[0] if any(trial is self._trials.leader for trial in followed) else trials[0]
+        together = {point.cut: point.held_out for point in self._points if len(point.modes) == len(self.modes)}
+        for alone in self._each_mode_alone(trials[0].candidate):
+            if followed and followed[0].candidate.weights == alone.weights:
+                continue
             before, last = self._trials.leader, None
             for cut, score in together.items():
-                last = self._try(self._freed(Candidate(cut, self._family.first, weights), last), last)
+                candidate = replace(alone, cut=cut, q=self._family.first)
+                last = self._first(candidate) if last is None else self._try(self._freed(candidate, last), last)
                 if last.point.held_out > (1.0 if has_many_ranks(last) else CLEARLY_WORSE) * score:
                     break
             else:
-                path = self._follow(replace(lead.candidate, weights=weights), lead)
+                path = self._follow(replace(lead.candidate, weights=alone.weights), lead)
                 lead = path[0] if self._trials.leader is not before else lead
         return lead
 
