@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensorfill import Grow, complete
+from tensorfill import Grow, Observations, complete
 from tensorfill.choosing.splits import Choice, make_splits
 from tensorfill.choosing.trials import Trials
 from tensorfill.datasets import synthetic
@@ -208,13 +208,22 @@ def test_what_was_turned_down_is_not_the_answer(monkeypatch):
 
 
 def test_a_slowly_falling_spectrum_is_not_conclusive():
-    search, trials = searched(slowly_falling())
+    rng = np.random.default_rng(0)
+    factors = [np.linalg.qr(rng.standard_normal((16, 16)))[0] for _ in range(3)]
+    core = rng.standard_normal((16, 16, 16)) / (1 + np.indices((16, 16, 16)).sum(axis=0)) ** 2
+    dense = np.einsum("abc,ia,jb,kc->ijk", core, *factors)
+    search, trials = searched(Observations.from_dense(dense, rng.random(dense.shape) < 0.5))
     assert not search.conclusive
-    model = trials.leader.models[0]
-    assert isinstance(model, Tucker)
-    assert min(model.ranks) > 3
-    first = trials.points[0].held_out
-    assert trials.leader.point.held_out < 0.5 * first
+    assert isinstance(trials.leader.models[0], Tucker)
+    assert trials.leader.point.held_out < 0.5 * trials.points[0].held_out
+
+
+def test_a_sum_without_noise_is_found_and_nothing_is_built_on_rounding():
+    """Twenty terms that fall as 1 / k."""
+    search, trials = searched(slowly_falling())
+    assert trials.leader.point.held_out < 1e-6
+    assert trials.leader.models[0].ranks[0] < 30
+    assert search.conclusive
 
 
 def test_too_few_entries_are_not_conclusive():
@@ -341,8 +350,42 @@ def test_all_terms_of_one_look_that_are_worth_it_are_kept(monkeypatch):
     search._growths = [Growth(noise((20, 20, 20), 0.2, 0), np.random.default_rng(0))]
     search._kept = SimpleNamespace(models=[search._growths[0].zero()])
     tried = []
+    monkeypatch.setattr(GrowSearch, "_is_exact", False)
     monkeypatch.setattr(
         search, "_grown_by_terms", lambda terms, certainty: tried.append(terms[0]) or terms[0] != "noise"
     )
     assert search._append_terms(thoroughly=False)
     assert tried == ["first", "noise", "second", "noise", "noise"]
+
+
+@pytest.mark.parametrize("terms", [15, 20])
+def test_more_terms_than_a_core_has_room_for_are_found_as_a_sum(terms):
+    data = synthetic((50, 50, 50), rank=terms, observed=50_000, factors="normal", rng=1)
+    search, trials = searched(data.observations)
+    assert isinstance(trials.leader.models[0], CPModel)
+    assert trials.leader.models[0].ranks[0] in (terms - 1, terms)
+    assert error_over_limit(trials, data) < 1.15
+    assert search.conclusive
+
+
+def test_a_core_that_is_no_short_sum_is_kept(monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_BLOCK", 5**3)
+    rng = np.random.default_rng(0)
+    factors = [np.linalg.qr(rng.standard_normal((40, 8)))[0] for _ in range(3)]
+    dense = np.einsum("abc,ia,jb,kc->ijk", rng.standard_normal((8, 8, 8)), *factors)
+    dense[rng.random(dense.shape) < 0.5] = np.nan
+    search, trials = searched(Observations.from_dense(dense))
+    assert isinstance(trials.leader.models[0], Tucker)
+    assert not search.conclusive
+
+
+def test_a_term_that_was_split_in_two_is_made_whole():
+    data = synthetic((40, 40, 40), rank=3, rng=1)
+    search, trials = searched(data.observations)
+    model = search._kept.models[0]
+    halves = CPModel(model.shape, 0.5 * model.weights[:1], [factor[:, :1] for factor in model.factors])
+    rest = CPModel(model.shape, np.r_[0.5, 1.0, 1.0] * model.weights, model.factors)
+    search._keep(search._tried([rest.plus(halves)], sweeps=1))
+    search._drop_terms()
+    assert search._kept.models[0].ranks == (3,)
+    assert error_over_limit(trials, data) < 1.1

@@ -3,6 +3,7 @@
     grow      append the directions of the residuals that stand above the noise, while held-out entries gain
     trim      drop the weakest direction of a mode while held-out entries do not miss it
     form      take a sum of outer products instead, if held-out entries find it no worse
+    sum       where the core becomes too large, go on with a sum of outer products by terms, and drop what is too much
     terms     append single terms that no mode shows by itself, while held-out entries gain
     settle    sweep to the end
     finish    look thoroughly for weaker terms, and settle again
@@ -84,6 +85,12 @@ KEPT = 0.75
 OUT_OF_REACH = 2.0
 """Fewer directions do not bring a mean loss this many times that of a rival below it."""
 
+MOST_IN_CORE = 2**20
+"""Numbers in a core that has the form of a sum."""
+
+FEW_LEFT = 2
+"""So many directions above the noise, which may be chance, are left by a sum that has all terms."""
+
 CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
 
@@ -99,7 +106,8 @@ class GrowSearch:
 
     def __init__(self, settings: Grow) -> None:
         self._settings = settings
-        self._conclusive, self._is_settled, self._is_low_rank = False, True, False
+        self._conclusive, self._is_settled = False, True
+        self._is_low_rank = self._is_cramped = False
 
     @property
     def conclusive(self) -> bool:
@@ -141,6 +149,10 @@ class GrowSearch:
         self._append_directions()
         if self._has_many_directions and self._kept.losses.mean() > OUT_OF_REACH * self._trials.rival:
             self._is_settled = False
+            return
+        if self._is_cramped and self._settings.form != "tucker" and self._has_grown_as_a_sum():
+            self._is_low_rank = True
+            self._conclude()
             return
         if self._has_many_directions or self._is_left(FAR_ABOVE):
             # The spectrum falls slowly. Least squares cannot have what is left, and single directions hardly matter.
@@ -223,6 +235,7 @@ class GrowSearch:
             found = [growth.directions(model) for growth, model in zip(self._growths, self._models, strict=True)]
             counts = {mode: columns.shape[1] for mode, columns in found[0].items()}
             while not self._has_room_for(counts):
+                self._is_cramped = True
                 if max(counts.values()) <= 1:
                     return
                 counts = {mode: max(1, count // 2) for mode, count in counts.items()}
@@ -242,6 +255,13 @@ class GrowSearch:
         unknowns = math.prod(grown) + sum(shape[mode] * grown[mode] for mode in self._free)
         return block <= MOST_IN_BLOCK and unknowns <= MOST_UNKNOWNS * len(self._growths[0].observations)
 
+    @property
+    def _has_room_for_a_term(self) -> bool:
+        """Whether the entries allow a sum one more term."""
+        terms = self._kept.models[0].ranks[0] + 1 if self._is_cp else 1
+        observations = self._growths[0].observations
+        return terms * sum(observations.shape) <= MOST_UNKNOWNS * len(observations)
+
     def _grown_by(self, directions: Sequence[Mapping[int, Floats]], certainty: float) -> bool:
         """Append directions, and keep that if held-out entries gain; return whether they did."""
         steps = zip(self._growths, self._models, directions, strict=True)
@@ -253,6 +273,43 @@ class GrowSearch:
             return False
         self._keep(trial)
         return True
+
+    def _has_grown_as_a_sum(self) -> bool:
+        """Go on with a sum of outer products, which has no core that could become too large, if that is better.
+
+        If terms are all there is, every look at the residuals leaves fewer directions above the noise than the last. If
+        the spectrum falls slowly, it does not.
+        """
+        core, left = self._kept, self._count_left()
+        if left == MOST_DIRECTIONS:
+            return False
+        terms = max(self._ranks[mode] for mode in self._free)
+        starts = [cp_form(model, terms, self._trials.rng) for model in self._models]
+        self._keep(self._tried(starts))
+        while left and self._grown_by_a_term(thoroughly=False):
+            before, left = left, self._count_left()
+            if left >= before:
+                break
+        if left <= FEW_LEFT and self._is_worth_it(self._kept.models, core.models, LIKELY):
+            self._keep(self._tried(self._kept.models, CP_SWEEPS, CP_TOLERANCE))
+            self._drop_terms()
+            return True
+        self._keep(core)
+        return False
+
+    def _drop_terms(self) -> None:
+        """Take the nearest sum with a term less while held-out entries do not miss it.
+
+        A sum that grew term by term may need several for what is one, or two.
+        """
+        order = self._kept.models[0].ndim
+        while 1 < (terms := self._kept.models[0].ranks[0]) <= MOST_IN_CORE ** (1 / order):
+            sums = [model.in_tucker_form() for model in self._kept.models if isinstance(model, CPModel)]
+            starts = [cp_form(each, terms - 1, self._trials.rng) for each in sums]
+            trial = self._tried(starts, CP_SWEEPS, CP_TOLERANCE)
+            if self._is_worth_it(self._kept.models, trial.models, BEYOND_DOUBT):
+                return
+            self._keep(trial)
 
     def _append_terms(self, *, thoroughly: bool) -> bool:
         """Append single terms while held-out entries gain, and return whether they did."""
@@ -267,6 +324,9 @@ class GrowSearch:
 
     def _grown_by_a_term(self, *, thoroughly: bool) -> bool:
         """Append the best terms by which held-out entries gain; return whether there are any."""
+        if self._is_exact:
+            # What is left is rounding, and every further term explains some of it.
+            return False
         steps = zip(self._growths, self._kept.models, strict=True)
         terms = [growth.terms(model, thoroughly=thoroughly) for growth, model in steps]
         # The best of each split go together; there may be fewer in one than in another.
@@ -284,6 +344,8 @@ class GrowSearch:
     def _grown_by_terms(self, terms: Sequence[CPModel], certainty: float) -> bool:
         """Append a term on each split, and keep that if held-out entries gain; return whether they did."""
         if self._is_cp or (self._empty and self._settings.form != "tucker"):
+            if not self._has_room_for_a_term:
+                return False
             pairs = zip(self._kept.models, terms, strict=True)
             models = [model.plus(term) if isinstance(model, CPModel) else term for model, term in pairs]
             return self._kept_if_worth_it(self._tried(models, TERM_SWEEPS, CP_TOLERANCE), certainty)
@@ -367,6 +429,11 @@ class GrowSearch:
             return [self._settings.rank]
         ranks = [self._ranks[mode] for mode in self._free]
         return range(max(1, min(ranks)), max(ranks) + 1)[:MOST_FORMS]
+
+    def _count_left(self) -> int:
+        """Return how many directions of the residuals stand above the noise, in the mode that has most."""
+        found = self._growths[0].directions(self._kept.models[0])
+        return max(int(columns.shape[1]) for columns in found.values())
 
     def _is_left(self, margin: float) -> bool:
         """Return whether a mode of the residuals has a direction that is so much above the noise."""
