@@ -14,6 +14,7 @@ from tensorfill.choosing.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.grow import search as module
+from tensorfill.methods.grow import standing
 from tensorfill.methods.grow.growth import Growth
 from tensorfill.methods.grow.search import GrowSearch
 from tensorfill.methods.grow.slope import slope_of
@@ -369,7 +370,7 @@ def test_more_terms_than_a_core_has_room_for_are_found_as_a_sum(terms):
 
 
 def test_a_core_that_is_no_short_sum_is_kept(monkeypatch):
-    monkeypatch.setattr(module, "MOST_IN_BLOCK", 5**3)
+    monkeypatch.setattr(standing, "MOST_IN_BLOCK", 5**3)
     rng = np.random.default_rng(0)
     factors = [np.linalg.qr(rng.standard_normal((40, 8)))[0] for _ in range(3)]
     dense = np.einsum("abc,ia,jb,kc->ijk", rng.standard_normal((8, 8, 8)), *factors)

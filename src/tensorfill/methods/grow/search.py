@@ -18,15 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..._support.types import Floats
-from ...models import CPModel, Model, Tucker
-from ..search import Trial, Trials
-from ..tucker_least_squares import MOST_DIRECT
+from ...models import CPModel
+from ..search import Trials
 from .cp_form import cp_form
-from .growth import MOST_DIRECTIONS, MOST_IN_BLOCK, SWEEPS, Growth
-from .slope import Slope, slope_of
+from .growth import MOST_DIRECTIONS, SWEEPS, Growth
+from .standing import Standing
 
 if TYPE_CHECKING:
     from .method import Grow
@@ -52,13 +49,10 @@ UNEQUAL = 1.5
 TERMS_REFUSED = 2
 """How many of the best terms are refused before no more of them are tried."""
 
-MOST_SWEEPS = 8
-SWEEP_TOLERANCE = 1e-2
-"""A model that has grown is swept at most this often, or until the sum of squares falls by less than this share."""
-
 CP_SWEEPS = 20
 CP_TOLERANCE = 1e-5
-"""The same for a CP model, whose sweeps cost less."""
+"""A CP model, whose sweeps cost little, is swept at most this often, or until the sum of squares falls by less than
+this share."""
 
 STILL_AS_GOOD = 1.01
 """Sweeps to the end may raise the held-out loss by this factor; beyond that, they fit noise."""
@@ -71,13 +65,6 @@ LAST_SWEEPS = 20
 
 MOST_FORMS = 8
 """The number of CP models that are tried."""
-
-FEW_UNKNOWNS, MOST_UNKNOWNS = 0.1, 0.7
-"""With more unknowns an entry than the first, residuals are too small to show what is left in them; a model does not
-grow beyond the second."""
-
-EXACT = 1e-5
-"""A held-out error below this share of the data leaves nothing to find."""
 
 KEPT = 0.75
 """The share of the directions that is kept when a model is cut back."""
@@ -95,7 +82,7 @@ CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
 
 
-class GrowSearch:
+class GrowSearch(Standing):
     """The search of the growing method.
 
     Parameters
@@ -105,7 +92,7 @@ class GrowSearch:
     """
 
     def __init__(self, settings: Grow) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._conclusive, self._is_settled = False, True
         self._is_low_rank = self._is_cramped = False
 
@@ -179,54 +166,6 @@ class GrowSearch:
     def _has_many_directions(self) -> bool:
         return max(self._ranks[mode] for mode in self._free) > MOST_DIRECTIONS
 
-    # One trial
-
-    def _tried(self, models: Sequence[Model], sweeps: int = MOST_SWEEPS, tol: float = SWEEP_TOLERANCE) -> Trial:
-        """Return the trial of sweeps from these models."""
-        ranks = models[0].ranks
-        if isinstance(models[0], CPModel):
-            method = replace(self._settings, rank=ranks[0], form="cp")
-        else:
-            method = replace(self._settings, rank=ranks, form="tucker")
-            if math.prod(ranks[mode] for mode in self._free) > MOST_DIRECT:
-                sweeps = min(sweeps, SWEEPS)
-        return self._trials.run(method, models, tried={"rank": max(ranks)}, max_iter=sweeps, tol=tol)
-
-    def _keep(self, trial: Trial) -> None:
-        self._kept = trial
-        self._trials.prefer(trial)
-
-    @property
-    def _is_cp(self) -> bool:
-        return isinstance(self._kept.models[0], CPModel)
-
-    @property
-    def _models(self) -> list[Tucker]:
-        """The model in Tucker form on each split."""
-        return [model for model in self._kept.models if isinstance(model, Tucker)]
-
-    @property
-    def _ranks(self) -> tuple[int, ...]:
-        return self._models[0].ranks
-
-    @property
-    def _free(self) -> tuple[int, ...]:
-        return self._growths[0].free
-
-    @property
-    def _empty(self) -> bool:
-        return not self._is_cp and self._models[0].core.size == 0
-
-    def _slope(self, rich: Sequence[Model], simple: Sequence[Model]) -> Slope:
-        """Return how much of what a rich answer adds is there."""
-        below = self._trials.predictions(simple)
-        difference, left = self._trials.predictions(rich) - below, self._trials.held_out_values - below
-        return slope_of(difference, left)
-
-    def _is_worth_it(self, rich: Sequence[Model], simple: Sequence[Model], certainty: float) -> bool:
-        slope = self._slope(rich, simple)
-        return slope.certainty >= certainty and slope.value > 0.5
-
     # The stages
 
     def _append_directions(self) -> None:
@@ -247,32 +186,11 @@ class GrowSearch:
                 return
             self._even_out()
 
-    def _has_room_for(self, more: Mapping[int, int]) -> bool:
-        """Return whether the entries and the memory allow this many more directions."""
-        shape, ranks = self._models[0].shape, self._ranks
-        grown = [rank + more.get(mode, 0) for mode, rank in enumerate(ranks)]
-        block = math.prod(grown[mode] for mode in self._free)
-        unknowns = math.prod(grown) + sum(shape[mode] * grown[mode] for mode in self._free)
-        return block <= MOST_IN_BLOCK and unknowns <= MOST_UNKNOWNS * len(self._growths[0].observations)
-
-    @property
-    def _has_room_for_a_term(self) -> bool:
-        """Whether the entries allow a sum one more term."""
-        terms = self._kept.models[0].ranks[0] + 1 if self._is_cp else 1
-        observations = self._growths[0].observations
-        return terms * sum(observations.shape) <= MOST_UNKNOWNS * len(observations)
-
     def _grown_by(self, directions: Sequence[Mapping[int, Floats]], certainty: float) -> bool:
         """Append directions, and keep that if held-out entries gain; return whether they did."""
         steps = zip(self._growths, self._models, directions, strict=True)
         trial = self._tried([growth.appended(model, more) for growth, model, more in steps])
         return self._kept_if_worth_it(trial, certainty)
-
-    def _kept_if_worth_it(self, trial: Trial, certainty: float) -> bool:
-        if not self._is_worth_it(trial.models, self._kept.models, certainty):
-            return False
-        self._keep(trial)
-        return True
 
     def _has_grown_as_a_sum(self) -> bool:
         """Go on with a sum of outer products, which has no core that could become too large, if that is better.
@@ -429,25 +347,3 @@ class GrowSearch:
             return [self._settings.rank]
         ranks = [self._ranks[mode] for mode in self._free]
         return range(max(1, min(ranks)), max(ranks) + 1)[:MOST_FORMS]
-
-    def _count_left(self) -> int:
-        """Return how many directions of the residuals stand above the noise, in the mode that has most."""
-        found = self._growths[0].directions(self._kept.models[0])
-        return max(int(columns.shape[1]) for columns in found.values())
-
-    def _is_left(self, margin: float) -> bool:
-        """Return whether a mode of the residuals has a direction that is so much above the noise."""
-        found = self._growths[0].directions(self._kept.models[0], margin)
-        return not self._empty and any(columns.shape[1] for columns in found.values())
-
-    @property
-    def _is_exact(self) -> bool:
-        """Whether nothing but rounding is left."""
-        size = float(np.sqrt(np.mean(self._trials.held_out_values**2)))
-        return self._kept.point.held_out < EXACT * size
-
-    @property
-    def _few_unknowns(self) -> bool:
-        """Whether residuals are large enough to show what is left in them."""
-        unknowns = sum(array.size for array in self._kept.models[0].to_arrays().values())
-        return unknowns <= FEW_UNKNOWNS * len(self._growths[0].observations)
