@@ -41,5 +41,10 @@ frequent, or which a head often has. Counting these, without any fit, passes eve
 are by. It serves every method. On WN18RR no method adds anything that can be measured to the counts. On FB15k-237 NORT
 adds 0.01 to an MRR of 0.955, and 0.04 to 0.863 if all 152 relations are kept. With all relations and the public split
 of both graphs NORT has 0.600 and 0.904.
+
+`complete()` chooses by the logistic loss of the validation facts and of as many negatives. On FB15k-237 it has the
+lowest such loss, 0.33 where `nort` has 0.41, and a lower MRR. These negatives have another head or tail, so they do not
+ask which other relations a pair has. If relations are what you rank, choose by the MRR of validation facts, as the other
+rows do.
 """
 """About the protocol, and the gap to the paper's numbers; for the documentation."""
