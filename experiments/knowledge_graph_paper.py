@@ -44,7 +44,7 @@ of both graphs NORT has 0.600 and 0.904.
 
 `complete()` chooses by the logistic loss of the validation facts and of as many negatives. On FB15k-237 it has the
 lowest such loss, 0.33 where `nort` has 0.41, and a lower MRR. These negatives have another head or tail, so they do not
-ask which other relations a pair has. If relations are what you rank, choose by the MRR of validation facts, as the other
-rows do.
+ask which other relations a pair has. If relations are what you rank, choose by the MRR of validation facts, as the
+other rows do.
 """
 """About the protocol, and the gap to the paper's numbers; for the documentation."""

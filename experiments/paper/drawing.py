@@ -51,6 +51,7 @@ def draw_against(
         places = sorted({x(run) for run in here})
         errors = [statistics.mean(run.measured["rmse"] for run in here if x(run) == place) for place in places]
         ax.plot(places, errors, marker="o", markersize=4, label=name)
-    ax.set(xlabel=label, ylabel="test RMSE")
+    # Methods that fail have a thousand times the error of the others.
+    ax.set(xlabel=label, ylabel="test RMSE", yscale="log")
     if done:
         ax.legend(fontsize=7)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 import tensorfill
 from tensorfill.datasets import synthetic
@@ -121,6 +122,10 @@ def _drawer(x: str, label: str, *, by: str = "") -> Callable[[Figure, Sequence[F
 
             draw_against(ax, here, lambda run: float(run.measured[x]), line, label)
             ax.set_title(f"first modes of size {size}")
+            if x == "noise":
+                ax.set_xscale("log")
+            if x == "order":
+                ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     return draw
 
@@ -140,7 +145,7 @@ NOISE = Experiment(
     tasks=_noise_tasks,
     run=run,
     data="Synthetic tensors of rank five.",
-    differs=DIFFERS + " The error should grow in proportion to the noise.",
+    differs=DIFFERS + " The error should grow in proportion to the noise, along lines of slope one.",
     measures=("rmse", "rmse / limit"),
     draw=_drawer("noise", "noise", by="entries"),
 )
