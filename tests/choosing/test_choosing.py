@@ -15,6 +15,7 @@ from tensorfill.choosing.splits import Split
 from tensorfill.choosing.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
+from tensorfill.methods.nort import search as nort_search
 from tensorfill.methods.nort.descent import SPARE_RANK, largest_cut
 from tensorfill.methods.nort.paths import LEAST_WEIGHT, Candidate, NoiseEdge
 from tensorfill.methods.nort.search import NortSearch
@@ -175,6 +176,16 @@ def test_a_mode_that_is_far_ahead_goes_first_and_the_path_of_all_ends_early():
     assert trials.leader.point.modes == (0,)
     assert alone[2] < of_all[1]
     assert len(of_all) < len(alone)
+
+
+def test_what_is_noise_in_one_mode_does_not_bound_all(monkeypatch):
+    data = synthetic((40, 40, 40), rank=3, factors="normal", rng=0)
+    usual = searched(data)
+    monkeypatch.setattr(nort_search, "FAR_AHEAD", 0.0)
+    trials = searched(data)
+    assert len(trials.points[4].modes) == 1
+    assert trials.leader.point.modes == (0, 1, 2)
+    assert trials.leader.point.held_out < 1.05 * usual.leader.point.held_out
 
 
 # The weights of the modes

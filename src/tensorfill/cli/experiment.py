@@ -56,7 +56,7 @@ COMMAND = Command(
     "repeat an experiment of the paper",
     _options,
     _run,
-    usage="NAME... [--quick] [--budget SECONDS] [--jobs COUNT]",
+    usage="NAME... [--quick] [--budget SECONDS]",
     details="""
     Results go to experiments/results: a table with the paper's figures beside ours, every run as CSV, and a picture.
     What is finished is kept, so that a run that was stopped goes on. Data that is not on this machine is named.

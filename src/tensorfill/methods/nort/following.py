@@ -32,6 +32,9 @@ LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
 """A path with many ranks also ends if `PATIENCE` points gain less than this share of the error; the second number is
 for a search that is out of reach of its rival."""
 
+FALLING_FAST = 20
+"""Data whose singular values fall fast has no more ranks than this."""
+
 LEAD = 4
 """A path at another q begins this many points before the best of the first."""
 
@@ -133,10 +136,13 @@ class PathFollower:
         # Data that is zero everywhere has no scale, and any cut gives zero.
         return Candidate(largest or 1.0, q, (1 / len(self.modes),) * len(self.modes))
 
-    def _follow(self, above: Candidate, start: Trial | None, rival: Trial | None = None) -> list[Trial]:
+    def _follow(
+        self, above: Candidate, start: Trial | None, rival: Trial | None = None, simpler: Trial | None = None
+    ) -> list[Trial]:
         """Try the candidates below one, each from the answer of the last, until the score has clearly worsened.
 
-        A `rival` is the best of other paths; one that cannot pass it ends early.
+        A `rival` is the best of other paths; one that cannot pass it ends early. If a `simpler` answer is better, the
+        path ends where singular values do not fall fast.
 
         Returns the trials from a few points before the best on; the earlier ones make room.
         """
@@ -158,6 +164,7 @@ class PathFollower:
                 is_past(trials[best:], points > PATIENCE or rival is not None)
                 or self._levels_off(trials)
                 or cannot_pass(trials, rival)
+                or (simpler is not None and max(self.ranks(last)) > FALLING_FAST and simpler.beats(last))
             ):
                 break
             highest = trials[best].candidate.lower(-LEAD).cut * (1 + 1e-9)

@@ -16,17 +16,14 @@ from typing import TYPE_CHECKING
 from ...models import CPModel, Model, Tucker
 from ..search import Trial, Trials
 from .descent import MOST_POINTS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
-from .following import PathFollower
+from .following import FALLING_FAST, PathFollower
 from .paths import CLEARLY_WORSE, PATIENCE, Candidate, has_many_ranks, is_past
 
 if TYPE_CHECKING:
     from .method import Nort
 
-FAR_AHEAD = 1.25
+FAR_AHEAD = 1.3
 """A mode by itself goes first if the error of all modes together is this many times its own at the first cut."""
-
-FALLING_FAST = 20
-"""Data whose singular values fall fast has no more ranks than this."""
 
 MOST_IN_CORE = 2**20
 """Numbers in the core of an answer of another method that a trial starts from."""
@@ -59,10 +56,14 @@ class NortSearch(PathFollower):
             return
         ahead = self._mode_ahead(top)
         alone = [] if ahead is None else self._follow(ahead, None)
-        path = self._follow(top, None, trials.leader if alone else None)
+        # What is noise in one mode need not be noise beside the others.
+        noise, self._edges = self._edges, {}
+        path = self._follow(top, None, simpler=trials.leader if alone else None)
         if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
             return
         lead = self._one_mode_alone(path, alone)
+        if alone and lead is alone[0]:
+            self._edges = noise
         if not self._is_in_reach(trials.leader):
             return
         if self._weigh():
@@ -125,8 +126,8 @@ class NortSearch(PathFollower):
     def _mode_ahead(self, top: Candidate) -> Candidate | None:
         """Return the candidate at the top of the path of one mode by itself, if this is far ahead from the beginning.
 
-        If a tensor is of low rank in one mode only, all modes together need many ranks, which is slow. Their path ends
-        early if another has a better answer.
+        If a tensor is of low rank in one mode only, all modes together need many ranks, which is slow, and their path
+        ends there.
         """
         if not self._may_leave_out:
             return None
