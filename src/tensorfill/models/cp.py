@@ -18,6 +18,9 @@ from .tucker import Tucker
 CHUNK_NUMBERS = 2**18
 """The largest number of intermediate values held at a time while entries are predicted."""
 
+MOST_IN_CORE = 2**20
+"""Numbers in a core that fits into little memory: 8 MiB."""
+
 
 class CPModel(Model):
     """X = sum_r w_r a_r o b_r o c_r, with one vector for each mode in every term.
@@ -76,6 +79,11 @@ class CPModel(Model):
         scales[0] = scales[0] * np.where(self.weights < 0, -1, 1)
         pairs = zip(self.factors, scales, strict=True)
         return [(factor * scale).astype(self.dtype, copy=False) for factor, scale in pairs]
+
+    @property
+    def has_small_core(self) -> bool:
+        """Whether the core of its Tucker form fits into little memory."""
+        return bool(len(self.weights) ** self.ndim <= MOST_IN_CORE)
 
     def in_tucker_form(self) -> Tucker:
         """Return the same tensor in Tucker form, with orthonormal factors and a small core."""

@@ -390,3 +390,11 @@ def test_a_term_that_was_split_in_two_is_made_whole():
     search._drop_terms()
     assert search._kept.models[0].ranks == (3,)
     assert error_over_limit(trials, data) < 1.1
+
+
+def test_a_sum_whose_core_would_be_too_large_keeps_its_terms(monkeypatch):
+    monkeypatch.setattr(CPModel, "has_small_core", False)
+    search, _ = searched(plain().observations)
+    kept = search._kept
+    search._drop_terms()
+    assert search._kept is kept

@@ -72,9 +72,6 @@ KEPT = 0.75
 OUT_OF_REACH = 2.0
 """Fewer directions do not bring a mean loss this many times that of a rival below it."""
 
-MOST_IN_CORE = 2**20
-"""Numbers in a core that has the form of a sum."""
-
 FEW_LEFT = 2
 """So many directions above the noise, which may be chance, are left by a sum that has all terms."""
 
@@ -220,10 +217,11 @@ class GrowSearch(Standing):
 
         A sum that grew term by term may need several for what is one, or two.
         """
-        order = self._kept.models[0].ndim
-        while 1 < (terms := self._kept.models[0].ranks[0]) <= MOST_IN_CORE ** (1 / order):
-            sums = [model.in_tucker_form() for model in self._kept.models if isinstance(model, CPModel)]
-            starts = [cp_form(each, terms - 1, self._trials.rng) for each in sums]
+        while (terms := self._kept.models[0].ranks[0]) > 1:
+            sums = [model for model in self._kept.models if isinstance(model, CPModel) and model.has_small_core]
+            if not sums:
+                return
+            starts = [cp_form(each.in_tucker_form(), terms - 1, self._trials.rng) for each in sums]
             trial = self._tried(starts, CP_SWEEPS, CP_TOLERANCE)
             if self._is_worth_it(self._kept.models, trial.models, BEYOND_DOUBT):
                 return

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 FAR_AHEAD = 1.3
 """A mode by itself goes first if the error of all modes together is this many times its own at the first cut."""
 
-MOST_IN_CORE = 2**20
-"""Numbers in the core of an answer of another method that a trial starts from."""
-
 
 class NortSearch(PathFollower):
     """The search of NORT.
@@ -256,5 +253,5 @@ class NortSearch(PathFollower):
 def _in_tucker_form(model: Model) -> Tucker | None:
     """Return a model in Tucker form with orthonormal factors, if it has such a form with a small core."""
     if isinstance(model, CPModel):
-        return model.in_tucker_form() if len(model.weights) ** model.ndim <= MOST_IN_CORE else None
+        return model.in_tucker_form() if model.has_small_core else None
     return model.orthonormal() if isinstance(model, Tucker) else None
