@@ -123,32 +123,36 @@ def run_all(
     wanted = sorted((task for task in missing if _wanted(task, seeds, methods)), key=lambda task: task.seed)
     until = None if budget is None else time.monotonic() + budget
 
-    def measured(task: Task) -> Measured:
-        if until is not None and time.monotonic() > until:
-            raise NoTimeLeft
-        return _apart(experiment, replace(task, limit=patience * task.limit))
-
     with ThreadPoolExecutor(jobs) as pool, console.status("") as status:
+
+        def measured(task: Task) -> Measured:
+            if until is not None and time.monotonic() > until:
+                raise NoTimeLeft
+            status.update(f"{wanted.index(task) + 1} of {len(wanted)}: {_named(task)}")
+            return _apart(experiment, replace(task, limit=patience * task.limit))
+
         running = {pool.submit(measured, task): task for task in wanted}
         try:
-            for number, done in enumerate(as_completed(running)):
-                status.update(f"{number + 1} of {len(wanted)} runs are done")
+            for done in as_completed(running):
                 task = running[done]
-                what = f"{task.data}, {task.method}, seed {task.seed}"
                 try:
                     result = done.result()
                 except NoTimeLeft:
                     continue
                 except NotRun as reason:
-                    console.print(f"  {what}: not run: {reason}", highlight=False)
+                    console.print(f"  {_named(task)}: not run: {reason}", highlight=False)
                     continue
                 book.add(Finished(task.data, task.method, task.seed, {**result, "limit": task.limit}))
-                console.print(f"  {what}: {_shown(experiment, result)}", highlight=False)
+                console.print(f"  {_named(task)}: {_shown(experiment, result)}", highlight=False)
                 write(experiment, book.runs, tasks, folder)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
     write(experiment, book.runs, tasks, folder)
     return sum(not book.has(task) for task in tasks)
+
+
+def _named(task: Task) -> str:
+    return f"{task.data}, {task.method}, seed {task.seed}"
 
 
 def _wanted(task: Task, seeds: int | None, methods: Collection[str]) -> bool:

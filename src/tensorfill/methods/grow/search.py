@@ -134,8 +134,7 @@ class GrowSearch(Standing):
         if self._has_many_directions and self._kept.losses.mean() > OUT_OF_REACH * self._trials.rival:
             self._is_settled = False
             return
-        if self._is_cramped and self._settings.form != "tucker" and self._has_grown_as_a_sum():
-            self._is_low_rank = True
+        if self._is_cramped and self._settings.form != "tucker" and self._grown_as_a_sum():
             self._conclude()
             return
         if self._has_many_directions or self._is_left(FAR_ABOVE):
@@ -149,11 +148,11 @@ class GrowSearch(Standing):
         if self._settings.form != "tucker":
             self._choose_form()
         self._append_terms(thoroughly=False)
-        self._is_low_rank = True
         self._conclude()
 
     def _conclude(self) -> None:
         """Sweep to the end, and see whether anything is left to find."""
+        self._is_low_rank = True
         self._settle()
         self._conclusive = self._is_exact or (
             not self._empty and self._few_unknowns and not self._is_left(CLEARLY_ABOVE)
@@ -189,8 +188,8 @@ class GrowSearch(Standing):
         trial = self._tried([growth.appended(model, more) for growth, model, more in steps])
         return self._kept_if_worth_it(trial, certainty)
 
-    def _has_grown_as_a_sum(self) -> bool:
-        """Go on with a sum of outer products, which has no core that could become too large, if that is better.
+    def _grown_as_a_sum(self) -> bool:
+        """Go on with a sum of outer products, which has no core that could become too large; return if that is better.
 
         If terms are all there is, every look at the residuals leaves fewer directions above the noise than the last. If
         the spectrum falls slowly, it does not.
