@@ -138,9 +138,9 @@ def test_the_core_step_equals_lstsq(shape, ranks):
 @each_case
 def test_a_row_step_equals_lstsq(shape, ranks):
     observations, start, free, _ = steps(2, shape, ranks)
-    for place, mode in enumerate(free):
+    for mode in free:
         step = LeastSquares(observations, start, free, 1e-12)
-        step.fit_rows(place)
+        step.fit_rows(mode)
         # With the identity in the place of the factor, the features of mode d are the core times the other rows.
         factors = [np.eye(start.ranks[d]) if d == mode else factor for d, factor in enumerate(start.factors)]
         loadings = np.moveaxis(Tucker([len(factor) for factor in factors], start.core, factors).to_dense(), mode, -1)
@@ -165,7 +165,7 @@ def test_the_sum_of_squares_never_rises(data, rng, seed):
     last = squares(observations, start)
     limit = 1e-9 * (last + np.sum(observations.values**2))
     for _ in range(2):
-        for make in (step.fit_core, *(functools.partial(step.fit_rows, place) for place in range(len(free)))):
+        for make in (step.fit_core, *(functools.partial(step.fit_rows, mode) for mode in free)):
             make()
             model = step.model()
             now = squares(observations, model)

@@ -110,9 +110,9 @@ def test_a_core_of_zeros_counts_as_large_as_the_entries_ask_for():
 @each_case
 def test_rows_are_those_of_a_ridge_regression(shape, ranks):
     observations, start = example(2, shape, ranks)
-    for place, mode in enumerate(ranks):
+    for mode in ranks:
         squares = LeastSquares(observations, start, list(ranks), shrink=True)
-        squares.fit_rows(place)
+        squares.fit_rows(mode)
         ridge, factor = variance_of(observations, start, ranks) * shape[mode], np.zeros_like(start.factors[mode])
         features = row_features(start, observations.coords, mode)
         for i in range(shape[mode]):
@@ -147,7 +147,7 @@ def test_conjugate_gradients_end_where_the_normal_equations_do(monkeypatch, shap
 def test_the_sum_of_squares_is_that_of_the_residuals(shape, ranks, shrink):
     observations, start = example(4, shape, ranks)
     squares = LeastSquares(observations, start, list(ranks), shrink=shrink)
-    steps = [squares.fit_core, *(functools.partial(squares.fit_rows, place) for place in range(len(ranks)))]
+    steps = [squares.fit_core, *(functools.partial(squares.fit_rows, mode) for mode in ranks)]
     assert squares.sum_of_squares == pytest.approx(left_of(observations, start))
     for step in [*steps, squares.sweep]:
         step()

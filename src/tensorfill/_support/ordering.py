@@ -5,6 +5,8 @@ Every key is an int64 that cannot overflow, whatever the shape.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -97,6 +99,18 @@ def _merged(values: Floats, starts: Integers, duplicates: str) -> Floats:
     if not np.isfinite(merged).all():
         raise ValueError("the sum of repeated entries must be finite, but one is not; scale the values down.")
     return merged / (ends - starts) if duplicates == "mean" else merged
+
+
+def order_by_modes(coords: Integers, shape: tuple[int, ...], modes: Sequence[int]) -> Integers | slice:
+    """Return the order that sorts rows, which are in C order, by all modes: by the first of `modes`, then by the next.
+
+    >>> order_by_modes(np.array([[0, 0], [0, 1], [1, 0]]), (2, 2), [1, 0]).tolist()
+    [0, 2, 1]
+    """
+    if list(modes) == sorted(modes):
+        return slice(None)
+    keys = sort_keys(coords[:, modes], tuple(shape[mode] for mode in modes))
+    return np.lexsort(keys[::-1])
 
 
 def groups_of(coords: Integers, shape: tuple[int, ...]) -> tuple[Integers, Integers]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support.ordering import order_by_modes
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
 from ..algebra.svd import whole_registers
@@ -55,7 +56,7 @@ class LeastSquares:
     start
         Where to start.
     free
-        The modes whose factors are fitted, in increasing order; the factors of the others must be identities.
+        The modes whose factors are fitted; the factors of the others must be identities.
     ridge
         How strongly a solution holds to the one before.
     shrink
@@ -73,7 +74,9 @@ class LeastSquares:
     ) -> None:
         self._shape, self._dtype, self._ridge = observations.shape, observations.dtype, ridge
         self._shrink = shrink
-        self._free = list(free)
+        # What entries share in their first modes is computed once for all of them. Sorted by their smaller modes first,
+        # they share most; on 365 x 24 x 105 x 16 flights that is a tenth of the work.
+        self._free = sorted(free, key=lambda mode: (self._shape[mode], mode))
         self._fixed = [mode for mode in range(start.ndim) if mode not in self._free]
         self._factors = [start.factors[mode].astype(np.float64) for mode in self._free]
         sizes = [self._shape[mode] for mode in self._fixed]
@@ -82,11 +85,11 @@ class LeastSquares:
         self._hold(observations, sizes)
 
     def _hold(self, observations: Observations, sizes: Sequence[int]) -> None:
-        """Keep the entries block by block, each in C order."""
+        """Keep the entries block by block, each in the order of its free modes."""
         groups = np.zeros(len(observations), dtype=np.int64)
         for mode, size in zip(self._fixed, sizes, strict=True):
             groups = groups * size + observations.coords[:, mode]
-        order = np.argsort(groups, kind="stable") if self._fixed else slice(None)
+        order = order_by_modes(observations.coords, self._shape, self._fixed + self._free)
         index = smallest_index_type(max(self._shape))
         self._groups = groups[order]
         self._coords = np.ascontiguousarray(observations.coords[order][:, self._free], dtype=index)
@@ -145,8 +148,8 @@ class LeastSquares:
         """Solve for the rows of every factor, and then for the core."""
         if not self._core.size:
             return
-        for place in range(len(self._free)):
-            self.fit_rows(place)
+        for mode in sorted(self._free):
+            self.fit_rows(mode)
         self.fit_core()
 
     def fit_core(self) -> None:
@@ -207,18 +210,20 @@ class LeastSquares:
         self._core[...] = core.reshape(self._core.shape)
         self._remember(float(residuals @ residuals))
 
-    def fit_rows(self, place: int) -> None:
-        """Solve for the rows of a factor, ``sum_p w_p w_p^T a_i = sum_p o_p w_p`` over the entries p of row i.
+    def fit_rows(self, mode: int) -> None:
+        """Solve for the rows of the factor of a mode.
 
-        The features w_p are the core contracted with the rows of the other factors. The factor is made orthonormal
-        again, by a change of basis that the core undoes.
+        Over the entries p of row i, that is ``sum_p w_p w_p^T a_i = sum_p o_p w_p``. The features w_p are the core
+        contracted with the rows of the other factors. The factor is made orthonormal again, by a change of basis that
+        the core undoes.
         """
         from ..algebra.compiled import tucker as tucker_kernels
 
+        place = self._free.index(mode)
         factor = self._factors[place]
         size, rank = factor.shape
-        others = [mode for mode in range(len(self._free)) if mode != place]
-        rows = FactorRows([self._factors[mode] for mode in others])
+        others = [other for other in range(len(self._free)) if other != place]
+        rows = FactorRows([self._factors[other] for other in others])
         core = padded(np.moveaxis(self._core, place + 1, -1).reshape(-1, rank))
         shares = parts_of(0, len(self._values), beside=size * rank)
         sums = np.zeros((len(shares) - 1, size * (rank + 1), core.shape[1]))
