@@ -27,7 +27,7 @@ if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
 from paper.experiment import Task  # noqa: E402
-from paper.harness import answer, run_all  # noqa: E402
+from paper.harness import answer, limit_cpu, most_cpu, run_all  # noqa: E402
 from paper.registry import EXPERIMENTS  # noqa: E402
 
 from tensorfill._support import clock  # noqa: E402
@@ -57,7 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Limits count seconds of CPU, so that other work on the machine does not end a run.
         clock.now = time.process_time
         name, fields = given.task
-        sys.stdout.write(answer(EXPERIMENTS[name], Task(**json.loads(fields))) + "\n")
+        task = Task(**json.loads(fields))
+        limit_cpu(most_cpu(task))
+        sys.stdout.write(answer(EXPERIMENTS[name], task) + "\n")
         return 0
     console = Console(width=150)
     if given.list or not given.names:

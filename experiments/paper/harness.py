@@ -9,7 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -29,7 +31,8 @@ from .pages import page
 RUNNER = Path(__file__).resolve().parents[1] / "run.py"
 
 HARD_LIMIT, SPARE = 3.0, 60.0
-"""A process is ended after this many times its limit and these seconds: the data, one long iteration, the curves."""
+"""A process is ended after this many times its limit of CPU and these seconds: the data, one long iteration, the
+curves."""
 
 MARK = "RESULT "
 """Stands before the line of JSON with which a process answers."""
@@ -187,19 +190,29 @@ def _shown(experiment: Experiment, measured: Measured) -> str:
 
 def _apart(experiment: Experiment, task: Task) -> Measured:
     """Return what a task measures, from a process of its own."""
-    command = [sys.executable, str(RUNNER), "--task", experiment.name, json.dumps(asdict(task))]
+    return answered([sys.executable, str(RUNNER), "--task", experiment.name, json.dumps(asdict(task))], most_cpu(task))
+
+
+def most_cpu(task: Task) -> float:
+    """Return the seconds of CPU after which the process of a task is ended."""
+    return HARD_LIMIT * task.limit + SPARE
+
+
+def limit_cpu(seconds: float) -> None:
+    """End this process after so many more seconds of CPU; what else the machine does must not end it."""
+    import resource
+
+    until = math.ceil(time.process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (until, until + 1))
+
+
+def answered(command: Sequence[str], seconds: float) -> Measured:
+    """Return what a process answers that limits itself to so many seconds of CPU."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=HARD_LIMIT * task.limit + SPARE,
-            env={**threads, **os.environ},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {"failed": f"ended after {HARD_LIMIT * task.limit + SPARE:.0f} s"}
+    done = subprocess.run(command, capture_output=True, text=True, env={**threads, **os.environ}, check=False)
+    if done.returncode == -signal.SIGXCPU:
+        return {"failed": f"ended after {seconds:.0f} s of CPU"}
     answers = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     if not answers:
         raise NotRun((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:300])

@@ -79,7 +79,7 @@ def _image_tasks(quick: bool) -> list[Task]:
         *(_task(name, row, side=300, limit=30) for row in ALL for name in PICTURES),
         *(_task(name, row, side=1000, limit=120) for row in FAST[3:] for name in PICTURES),
         *(_task(name, row, seed, side=300, limit=30) for seed in range(1, 5) for row in ALL[:2] for name in PICTURES),
-        *(_task(name, row, side=1000, limit=240) for row in SLOW for name in PICTURES),
+        *(_task(name, row, side=1000, limit=120) for row in SLOW for name in PICTURES),
     ]
 
 

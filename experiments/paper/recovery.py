@@ -33,11 +33,11 @@ def tasks(quick: bool) -> list[Task]:
         *(_task(200, row, 0, limit=90) for row in WHOLE),
         *(_task(400, row, 0, limit=240) for row in SPARSE),
         *(_task(200, row, seed, half=True) for seed in range(SEEDS) for row in halves),
-        *(_task(400, row, 0, limit=300) for row in ("gdpan:lsp", "lrtc:lsp", "pa_apg")),
+        *(_task(400, row, 0, limit=240) for row in ("gdpan:lsp", "lrtc:lsp", "pa_apg")),
         *(_task(400, row, 0, limit=240, half=True) for row in halves),
         *(_task(400, row, seed, limit=240) for seed in range(1, SEEDS) for row in SPARSE),
         *(_task(200, row, seed, limit=90) for seed in range(1, SEEDS) for row in WHOLE),
-        *(_task(400, row, 0, limit=300) for row in WHOLE if not row.endswith("lsp") and row != "pa_apg"),
+        *(_task(400, row, 0, limit=240) for row in WHOLE if not row.endswith("lsp") and row != "pa_apg"),
     ]
 
 

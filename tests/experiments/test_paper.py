@@ -86,6 +86,21 @@ def test_a_run_that_came_to_nothing_is_tried_again(tmp_path, console, monkeypatc
     assert run_all(experiment(), tmp_path, console) == 0
 
 
+BEGUN = "import sys, time; sys.path.insert(0, {folder!r}); from paper.harness import limit_cpu; limit_cpu(1); "
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("\nwhile True: pass", {"failed": "ended after 1 s of CPU"}),
+        ("time.sleep(2); print('RESULT {\"rmse\": 0.5}')", {"rmse": 0.5}),
+    ],
+)
+def test_seconds_of_cpu_end_a_process_and_seconds_of_waiting_do_not(work, expected):
+    begun = BEGUN.format(folder=str(Path(harness.__file__).parents[1]))
+    assert harness.answered([sys.executable, "-c", begun + work], 1) == expected
+
+
 def test_higher_seeds_can_be_left_for_another_time(tmp_path, console):
     assert run_all(experiment(), tmp_path, console, seeds=1) == 2
 
