@@ -7,6 +7,7 @@ import pytest
 
 from tensorfill import Choice, Clock, Nort, Observations, Status, complete, graphs
 from tensorfill.choosing import pipeline as stages
+from tensorfill.choosing import refit
 from tensorfill.choosing.smooth_field import Smoothing
 from tensorfill.choosing.splits import Split
 from tensorfill.datasets import synthetic
@@ -149,14 +150,14 @@ def test_the_last_polish_and_smoothing_obey_the_clock(monkeypatch, stage):
     observations = Observations.from_dense(holes)
     task = stages.Task(observations, stages.Square(), centre=False, **options)
     pipeline = stages.Pipeline(task, run)
-    fitted = stages.fitted
+    fitted = refit.fitted
 
     def late(*given, **more):
         result = fitted(*given, **more)
         run.clock.limit = 1e-9
         return result
 
-    monkeypatch.setattr(stages, "fitted", late)
+    monkeypatch.setattr(refit, "fitted", late)
     outcome = pipeline.best_of([Nort(max_iter=30)])
     changed = outcome.polish if stage == "polish" else outcome.smoothing
     assert changed is not None

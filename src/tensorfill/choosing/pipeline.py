@@ -36,6 +36,7 @@ from .kernel_width import with_widths
 from .outliers import are_outliers
 from .polish import polished_if_better
 from .present_slices import PresentSlices
+from .refit import Refit, refitted
 from .resemblance import weights_of
 from .smooth_field import choose_smoothing, loss_alone, smooth_modes
 from .splits import Split, make_splits, whole_split
@@ -76,7 +77,6 @@ class Pipeline:
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
         self._centring_is_settled = False
-        self._core: Model | None = None
         self._graphs: Mapping[int, Graph] = {}
 
     def as_given(self, method: Method) -> Outcome:
@@ -121,10 +121,10 @@ class Pipeline:
                     self._champion = self._current
                 self._run.clock.check()
                 answer = self.best
-                result, final = self._refitted(answer)
+                refit = self._refitted(answer)
         except STOPS as stop:
             return self._best_so_far(stop)
-        return self._outcome(answer, result, final)
+        return self._outcome(answer, refit)
 
     def prepare(self, methods: Sequence[Method]) -> None:
         """Choose the width of kernels, judge which entries are corrupt, if the loss asks for it, and hold entries out.
@@ -352,83 +352,44 @@ class Pipeline:
 
     # The answer
 
-    def _refitted(self, answer: Answer) -> tuple[Result, Method]:
-        """Fit all entries with what was chosen, and return the method with its settings too.
-
-        What the method answers without a smooth field is kept, to go on from later.
-        """
-        run, mu = self._run, answer.trial.point.mu
-        whole = whole_split(self._problem.observations, self.splits[0].held_out, self._problem.loss, self._graphs)
-        split = centred_split(whole, run.clock) if answer.trials.centred else whole
-        problem = split.at(mu)
-        method = answer.final(len(problem.observations))
-        run.display.begin("fitting all entries", method.max_iter, method.tol)
+    def _refitted(self, answer: Answer) -> Refit:
+        """Fit all entries with what was chosen."""
+        first = self.splits[0]
+        whole = whole_split(self._problem.observations, first.held_out, self._problem.loss, self._graphs)
         # With graphs, slices that were held out are no part of the answers on the splits.
-        near = self._task.start or whole.part(self.splits[0].whole(answer.trial.models[0]))
-        start = near if method.can_start_from(near, problem) else None
-        result = fitted(
-            method,
-            problem,
-            start,
-            rng=run.rng,
-            callback=run.watch(),
-            clock=run.clock,
-            at_least=method.steps_to_gather,
-        )
-        for _ in range(answer.rounds):
-            split = centred_beside(whole, result.finished_or_stopped().model, run.clock)
-            result = fitted(
-                method, split.at(mu), result.model, rng=run.rng, callback=run.watch(), clock=run.clock
-            )  # fmt: skip
-        if not result.finished and (start is None or answer.polish or answer.smoothing):
-            # The finished answer without the held-out entries is better than half of one with them.
-            return replace(result, model=answer.whole_model), answer.trial.method
-        model = result.model
-        if answer.polish is not None:
-            run.display.begin("polishing", None)
-            model = answer.polish(problem, model, run.clock)
-        data = split if answer.centred else whole
-        if answer.smoothing is not None:
-            self._core = model
-            run.display.begin("smoothing", None)
-            model = answer.smoothing.added_to(model, data.problem.observations, run.clock)
-        return replace(result, model=data.whole(model)), method.resolved(problem)
+        near = self._task.start or whole.part(first.whole(answer.trial.models[0]))
+        return refitted(answer, whole, near, self._run)
 
-    def _outcome(self, answer: Answer, result: Result, method: Method) -> Outcome:
+    def _outcome(self, answer: Answer, refit: Refit) -> Outcome:
         held_out, corrupt = answer.held_out(self._problem.observations), self._corrupt
         if corrupt is None and is_robust(self._task.loss):
-            corrupt = are_outliers(self._task.observations, result.model, held_out.residuals)
+            corrupt = are_outliers(self._task.observations, refit.result.model, held_out.residuals)
         outcome = Outcome(
-            method=method,
-            result=result,
+            method=refit.method,
+            result=refit.result,
             loss=self._problem.loss,
             points=[point for trials in self._trials for point in trials.points],
-            error_bars=ErrorBars(held_out.residuals, self._resemblance(answer), held_out=held_out),
+            error_bars=ErrorBars(held_out.residuals, self._resemblance(answer.whole_model), held_out=held_out),
             error_of_zero=rmse(np.zeros_like(held_out.observed), held_out.observed),
             holdout=self.holdout,
             polish=answer.polish,
             smoothing=answer.smoothing,
             centred=answer.centred,
             mu=answer.trial.point.mu,
-            core=None if answer.smoothing is None else self._core or answer.trial.models[0],
+            core=None if answer.smoothing is None else refit.core or answer.trial.models[0],
             corrupt=corrupt,
         )
         return self._filled(outcome, self._problem)
 
-    def _resemblance(self, answer: Answer) -> Floats | None:
+    def _resemblance(self, model: Model) -> Floats | None:
         """Return how many missing entries each held-out entry stands for; None where there are no intervals."""
         first = self.splits[0]
         if not is_of_differences(self._problem.loss) or first.reduced is not None or self.holdout.block is None:
             return None
         # A generator of its own, so that the same seed gives the same answer with and without intervals.
-        rng, model = np.random.default_rng(0), answer.whole_model
-        observed = self._problem.observations
-        return np.concatenate(
-            [
-                weights_of(split.held_out.coords, split.problem.observations, observed, model, rng)
-                for split in self.splits
-            ]
-        )
+        rng, observed = np.random.default_rng(0), self._problem.observations
+        parts = [(split.held_out.coords, split.problem.observations) for split in self.splits]
+        return np.concatenate([weights_of(*part, observed, model, rng) for part in parts])
 
     def _filled(self, outcome: Outcome, problem: Problem) -> Outcome:
         """Return an outcome whose slices without any observed entry are filled from the others."""
@@ -455,7 +416,7 @@ class Pipeline:
             if (self._champion is not None or self._current is not None) and not answer.beats(self.best):
                 answer = self.best
             result = replace(answer.trial.results[0], model=answer.whole_model, status=status)
-            return self._outcome(answer, result, answer.trial.method)
+            return self._outcome(answer, Refit(result, answer.trial.method))
         method, result, problem = simplest(self._task, self._rough, self._run.clock)
         outcome = Outcome(
             method,
