@@ -24,11 +24,12 @@ def test_steps_of_gdpan_are_those_of_nort_without_momentum(data, rng):
     coords = data.draw(observed(shape))
     penalty = data.draw(st.sampled_from([LSP(0.5), MCP(1.5), TNN(1), Nuclear()]))
     loss = data.draw(st.sampled_from([Square(), Logistic()]))
+    max_rank = data.draw(st.sampled_from([None, 1, 2]))
     values = rng.standard_normal(len(coords))
     given = Problem(Observations(coords, np.sign(values) if isinstance(loss, Logistic) else values, shape), loss)
-    ours = Gdpan(lam=0.1, penalty=penalty).prepare(given, None, rng)
-    nort = Nort(lam=0.1, penalty=penalty, momentum=False, polish=False, storage="dense", svd="exact")
-    theirs = nort.prepare(given, None, rng)
+    same = {"lam": 0.1, "penalty": penalty, "max_rank": max_rank}
+    ours = Gdpan(**same).prepare(given, None, rng)
+    theirs = Nort(**same, momentum=False, polish=False, storage="dense", svd="exact").prepare(given, None, rng)
     for _ in range(3):
         ours.step()
         theirs.step()

@@ -110,6 +110,8 @@ class Lrtc(Penalised):
         The parameter of a penalty given by name. With ``lam="auto"`` held-out entries choose it; otherwise the penalty
         bends at its singular value threshold. If observed entries are fixed and the penalty is ``"tnn"``, it is the
         number of free singular values or, if below one, their share of each unfolding's, rounded up.
+    max_rank
+        The largest rank, one number or one for each mode; by default there is no limit.
     modes
         The regularised modes; by default those of `Nort`.
     observed
@@ -198,7 +200,8 @@ class Lrtc(Penalised):
         modes = regularised_modes(self.modes, shape)
         lam = 1 / len(modes) if is_auto(self.lam, "lam") else self.lam
         penalties = [self._penalty_of(min(shape[mode], columns(shape, mode))) for mode in modes]
-        return Nort(lam=lam, penalty=penalties, modes=modes, storage="dense").regulariser(problem)
+        given = Nort(lam=lam, penalty=penalties, modes=modes, max_rank=self.max_rank, storage="dense")
+        return given.regulariser(problem)
 
     def _penalty_of(self, size: int) -> Penalty:
         """Return the penalty of an unfolding with so many singular values."""

@@ -142,10 +142,13 @@ class Penalised(Overlapped):
     ----------
     penalty, theta
         As in `Nort`, but the same for all modes.
+    max_rank
+        As in `Nort`.
     """
 
     penalty: str | Penalty = "lsp"
     theta: float | str = "auto"
+    max_rank: int | Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,7 +163,15 @@ class Penalised(Overlapped):
         """Return the settings of NORT with the same regulariser."""
         # While lambda is open the penalty is too, and the threshold of zero does not depend on it.
         given = (Nuclear(), "auto") if self.open_settings else (self.penalty, self.theta)
-        return replace(super().as_nort(), penalty=given[0], theta=given[1])
+        return replace(super().as_nort(), penalty=given[0], theta=given[1], max_rank=self.max_rank)
+
+    def approach(
+        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    ) -> Result | None:
+        """Return the answer just above lambda, unless rank limits keep the first steps small already, as in `Nort`."""
+        if self.max_rank is not None:
+            return None
+        return super().approach(problem, rng=rng, callback=callback, clock=clock)
 
     def weighted(self, lam: float | Sequence[float], penalty: Penalty) -> Self:
         """Return the method with a lambda and a penalty."""

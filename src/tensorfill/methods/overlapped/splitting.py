@@ -82,16 +82,18 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The penalty on the singular values of one unfolding."""
+    """The penalty on the singular values of one unfolding, of which at most so many are not zero."""
 
     mode: int
     lam: float
     penalty: Penalty
+    max_rank: int
 
     def prox(self, target: Floats, zeta: float) -> Copy:
         """Return the tensor whose unfolding has shrunk singular values."""
         weight = self.lam / zeta
-        return Copy.of(shrunk_component(target, self.mode, lambda s: self.penalty.prox(s, weight)), target)
+        shrunk = shrunk_component(target, self.mode, lambda s: self.penalty.prox(s[: self.max_rank], weight))
+        return Copy.of(shrunk, target)
 
     def multiplier(self, copy: Copy) -> Floats:
         """Return -lam u phi'(s) v^T."""
@@ -333,7 +335,7 @@ class FixedSolver(SplittingSolver):
 
 def low_rank_parts(regulariser: ProximalAverage) -> list[Part]:
     """Return the penalties of the unfoldings as parts."""
-    each = zip(regulariser.modes, regulariser.lam, regulariser.penalties, strict=True)
+    each = zip(regulariser.modes, regulariser.lam, regulariser.penalties, regulariser.max_ranks, strict=True)
     return [LowRank(*given) for given in each]
 
 
