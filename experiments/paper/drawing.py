@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,12 @@ from .experiment import Finished
 
 Panel = tuple[str, str]
 """What is drawn against what, by the names of a run's curves."""
+
+COLOURS, LINES = 10, ("-", "--", ":")
+"""The colours that can be told apart, each in several kinds of line."""
+
+LEGEND_INCHES = 1.3
+"""The room beside the panels for the names of the methods."""
 
 LABELS = {
     "iteration": "iteration",
@@ -27,18 +34,29 @@ def draw_curves(figure: Figure, runs: Sequence[Finished], data: Sequence[str], p
     shown = [name for name in data if any(run.data == name for run in with_curves)]
     if not shown:
         return
-    figure.set_size_inches(5 * len(panels), 3.6 * len(shown))
+    figure.set_size_inches(5 * len(panels) + LEGEND_INCHES, 3.6 * len(shown))
     axes = figure.subplots(len(shown), len(panels), squeeze=False)
+    styles = _styles([run.method for run in with_curves if run.data in shown])
     for row, name in zip(axes, shown, strict=True):
         here = [run for run in with_curves if run.data == name]
         for ax, (x, y) in zip(row, panels, strict=True):
             for method in dict.fromkeys(run.method for run in here):
                 curves = next(run for run in here if run.method == method).measured["curves"]
-                ax.plot(curves[x], curves[y], label=method, linewidth=1.4)
+                ax.plot(curves[x], curves[y], label=method, linewidth=1.4, **styles[method])
             ax.set(xlabel=LABELS.get(x, x), ylabel=LABELS.get(y, y), yscale="log", title=name)
             if x == "seconds":
                 ax.set_xscale("log")
-        row[0].legend(fontsize=7)
+    lines = {line.get_label(): line for row in axes for line in row[0].get_lines()}
+    figure.legend([lines[method] for method in styles], list(styles), loc="outside right upper", fontsize=8)
+
+
+def _styles(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return a colour and a kind of line for each method, the same in all panels."""
+    names = sorted(set(methods))
+    return {
+        name: {"color": f"C{number % COLOURS}", "linestyle": LINES[number // COLOURS]}
+        for number, name in enumerate(names)
+    }
 
 
 def draw_against(

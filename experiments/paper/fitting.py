@@ -109,10 +109,12 @@ def fitted(
     return fit, found
 
 
-def fitted_to_parts(task: Task, train: Observations, validation: Observations, test: Observations) -> Measured:
+def fitted_to_parts(
+    task: Task, train: Observations, validation: Observations, test: Observations, *, curves: bool = True
+) -> Measured:
     """Return what a run measures by the paper's protocol: settings are chosen on the validation part.
 
-    The library's own call sees the training part only. Every iteration is measured for the first seed.
+    The library's own call sees the training part only. With `curves`, every iteration is measured for the first seed.
     """
     own = task.method == AUTOMATIC
     _, found = fitted(
@@ -122,7 +124,7 @@ def fitted_to_parts(task: Task, train: Observations, validation: Observations, t
         seed=task.seed,
         limit=task.limit,
         validation=None if own else validation,
-        curves=task.seed == 0 and not own,
+        curves=curves and task.seed == 0 and not own,
     )
     return found
 
