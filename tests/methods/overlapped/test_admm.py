@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from tensorfill import Admm, Clock, Falrtc, Halrtc, Lrtc, PaApg, Problem, complete
+from tensorfill import Admm, Falrtc, Halrtc, Lrtc, PaApg, Problem, complete
 from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.losses import Huber, Logistic, Poisson, Square
 from tensorfill.methods.base import Unsuited
@@ -52,14 +52,6 @@ def test_ranks_of_lrtc_keep_to_their_limit(observed, max_rank):
         solver.step()
     limits = (2, 2, 2) if max_rank == 2 else max_rank
     assert solver.progress().ranks == limits
-
-
-def test_with_a_rank_limit_a_given_lambda_is_solved_from_zero():
-    given = problem()
-    free, limited = (Lrtc(lam=1e-2, penalty=LSP(0.1), modes=MODES, max_rank=rank) for rank in (None, 2))
-    common = {"rng": np.random.default_rng(0), "callback": None, "clock": Clock()}
-    assert free.approach(given, **common) is not None
-    assert limited.approach(given, **common) is None
 
 
 def test_admm_is_at_the_minimum_of_scipy():

@@ -107,8 +107,7 @@ class Gdpan(Penalised):
         The parameter of a penalty given by name. With ``lam="auto"`` held-out entries choose it; otherwise the penalty
         bends at its singular value threshold.
     max_rank
-        The largest rank, one number or one for each mode; by default there is no limit. With a limit, a given lambda is
-        solved from zero.
+        The largest rank, one number or one for each mode; by default there is no limit.
     modes
         The regularised modes; by default those of `Nort`.
     tau

@@ -165,14 +165,6 @@ class Penalised(Overlapped):
         given = (Nuclear(), "auto") if self.open_settings else (self.penalty, self.theta)
         return replace(super().as_nort(), penalty=given[0], theta=given[1], max_rank=self.max_rank)
 
-    def approach(
-        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
-    ) -> Result | None:
-        """Return the answer just above lambda, unless rank limits keep the first steps small already, as in `Nort`."""
-        if self.max_rank is not None:
-            return None
-        return super().approach(problem, rng=rng, callback=callback, clock=clock)
-
     def weighted(self, lam: float | Sequence[float], penalty: Penalty) -> Self:
         """Return the method with a lambda and a penalty."""
         return replace(self, lam=lam, penalty=penalty, theta="auto")
