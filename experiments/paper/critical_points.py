@@ -26,7 +26,7 @@ def tasks(quick: bool) -> list[Task]:
     """Return a run for each penalty; each has all the starts."""
     sizes, starts = ((30,), 3) if quick else ((200, 400), 20)
     return [
-        Task(f"{size}^3", f"nort:{penalty}", 0, {"size": size, "starts": starts}, 10 if quick else 300)
+        Task(f"{size}^3", f"nort:{penalty}", 0, {"size": size, "starts": starts}, 10 if quick else 1.5 * size)
         for size in sizes
         for penalty in ("lsp", "capped_l1")
     ]

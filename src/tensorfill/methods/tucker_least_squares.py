@@ -74,8 +74,8 @@ class LeastSquares:
     ) -> None:
         self._shape, self._dtype, self._ridge = observations.shape, observations.dtype, ridge
         self._shrink = shrink
-        # What entries share in their first modes is computed once for all of them. Sorted by their smaller modes first,
-        # they share most; on 365 x 24 x 105 x 16 flights that is a tenth of the work.
+        # What entries share in their first modes is computed once for all of them, and sorted by their smaller modes
+        # first they share most.
         self._free = sorted(free, key=lambda mode: (self._shape[mode], mode))
         self._fixed = [mode for mode in range(start.ndim) if mode not in self._free]
         self._factors = [start.factors[mode].astype(np.float64) for mode in self._free]
