@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 import tensorfill
+from tensorfill import Gdpan, Problem
 from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
 
 from .drawing import draw_against
 from .experiment import Experiment, Finished, Measured, Task
@@ -37,6 +39,8 @@ def run(task: Task) -> Measured:
     )
     settings: dict[str, Any] = {}
     if task.method.startswith("gdpan"):
+        # A tensor that is too large for it is refused before NORT takes long to choose.
+        Gdpan(lam=1.0).check(Problem(data.observations, Square()))
         nort: Any = tensorfill.complete(data.observations, rng=task.seed, **arguments("nort:lsp")).method
         settings = {"lam": nort.lam, "penalty": nort.penalty, "modes": nort.modes}
     curves = task.method != AUTOMATIC
