@@ -117,10 +117,11 @@ def test_a_more_convex_path_that_is_free_is_not_bound_by_the_noise_of_the_first(
 
 @dataclass
 class Answered:
-    """A trial of which only the error and the candidate count."""
+    """A trial of which only the error, the candidate and the ranks count."""
 
     held_out: float
     candidate: Candidate
+    ranks: tuple[int, ...] = ()
 
     @property
     def point(self):
@@ -156,6 +157,25 @@ def test_of_cuts_that_are_equally_good_the_largest_is_kept(monkeypatch, higher, 
     )
     search._refine()
     assert preferred[0].candidate.cut == pytest.approx(best.candidate.lower(kept).cut)
+
+
+@pytest.mark.parametrize(("ranks", "bounds"), [((15, 13), {}), ((9, 13), {None: NoiseEdge(1.0, (9, 13))})])
+def test_ranks_that_stay_as_the_cut_is_raised_again_are_no_noise(monkeypatch, ranks, bounds):
+    """On a picture, a path that had filled its room with ranks worth having ended there."""
+    above = Candidate(1.0, 1.0, (0.5, 0.5)).lower(-1)
+    start, full = Answered(0.9, above, (6, 4)), Answered(0.7, above.lower(1), (15, 13))
+    search = NortSearch(Nort())
+    search.modes, search._most_ranks = (0, 1), (99, 99)
+    monkeypatch.setattr(search, "ranks", lambda trial: trial.ranks)
+    monkeypatch.setattr(
+        search,
+        "_try",
+        lambda candidate, last, *room, **how: Answered(
+            last.held_out - 0.01, candidate, ranks if not room else (15, 13)
+        ),
+    )
+    assert search._without_noise(full, start).ranks == ranks
+    assert {noise: NoiseEdge(pytest.approx(edge.cut), edge.ranks) for noise, edge in search._edges.items()} == bounds
 
 
 # The modes

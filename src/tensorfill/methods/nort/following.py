@@ -215,7 +215,8 @@ class PathFollower:
 
         If the cut falls below the noise, ranks jump to their limits. A weak direction among them that is worth having
         grows in a few more iterations, so it stays as the cut is raised again, while noise goes. If the answer is no
-        worse for that, this cut is the last, and the ranks that are left are the limit.
+        worse for that, this cut is the last, and the ranks that are left are the limit. If nothing goes, there was no
+        noise, and the path only needs more room.
         """
         room = self._room(full.candidate, start)
         trials = [self._try(full.candidate, full, room, tol=0.0, max_iter=SETTLING_ITERATIONS)]
@@ -224,7 +225,7 @@ class PathFollower:
         best = min(trials, key=lambda trial: trial.point.held_out)
         simplest = next(trial for trial in reversed(trials) if not best.beats(trial))
         kept = simplest if simplest.beats(start) else start
-        if kept is not trials[0]:
+        if kept is not trials[0] and self.ranks(kept) != self.ranks(full):
             ranks = tuple(max(rank, 1) for rank in self.ranks(kept))
             self._edges[full.candidate.noise] = NoiseEdge(full.candidate.cut, ranks)
         return kept
