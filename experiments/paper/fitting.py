@@ -15,7 +15,9 @@ import tensorfill
 from tensorfill import Choice, Clock, Fit, Nort, Observations, Problem
 from tensorfill._support.memory import PeakMemory
 from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
 from tensorfill.methods.base import Method
+from tensorfill.methods.registry import make_method
 from tensorfill.metrics import rmse
 
 from .experiment import Measured, Task
@@ -127,6 +129,20 @@ def fitted_to_parts(
         curves=curves and task.seed == 0 and not own,
     )
     return found
+
+
+def chosen_by_nort(task: Task, train: Observations) -> dict[str, Any]:
+    """Return the settings and rank limits that NORT chooses, for a method that minimises the same on whole tensors.
+
+    Other methods get none.
+    """
+    name, _, penalty = task.method.partition(":")
+    if name not in ("gdpan", "lrtc"):
+        return {}
+    # A tensor that is too large for the method is refused before NORT takes long to choose.
+    make_method(name, {"lam": 1.0}).check(Problem(train, Square()))
+    chosen: Any = from_zero(tensorfill.complete(train, rng=task.seed, **arguments(f"nort:{penalty}")))
+    return {"lam": chosen.lam, "penalty": chosen.penalty, "modes": chosen.modes, "max_rank": chosen.max_rank}
 
 
 def load_loops(row: str) -> None:

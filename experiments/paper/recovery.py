@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.figure import Figure
 
-from tensorfill import Observations
 from tensorfill.datasets import synthetic
 
 from .drawing import draw_curves
 from .experiment import Experiment, Finished, Measured, Task
-from .fitting import AUTOMATIC, arguments, fitted, from_zero
+from .fitting import AUTOMATIC, chosen_by_nort, fitted
 
 PENALTIES = ("capped_l1", "lsp", "tnn")
 SPARSE = (AUTOMATIC, *(f"{method}:{penalty}" for penalty in PENALTIES for method in ("nort", "snort")))
@@ -58,22 +56,11 @@ def run(task: Task) -> Measured:
         seed=task.seed,
         limit=task.limit,
         validation=validation,
-        settings=_given(task, train),
+        settings=chosen_by_nort(task, train),
         curves=task.seed == 0 and not half,
     )
     memory = {"megabytes": found["memory of one fit"] / 1e6} if "memory of one fit" in found else {}
     return {**found, **memory, "limit of any method": data.limit, "chosen": repr(fit.method)}
-
-
-def _given(task: Task, train: Observations) -> dict[str, Any]:
-    """Return what NORT chose, for a method that minimises the same objective on whole tensors."""
-    method, _, penalty = task.method.partition(":")
-    if method not in ("gdpan", "lrtc"):
-        return {}
-    import tensorfill
-
-    chosen: Any = from_zero(tensorfill.complete(train, rng=task.seed, **arguments(f"nort:{penalty}")))
-    return {"lam": chosen.lam, "penalty": chosen.penalty, "modes": chosen.modes, "max_rank": chosen.max_rank}
 
 
 def draw(figure: Figure, runs: Sequence[Finished]) -> None:

@@ -161,7 +161,7 @@ def test_of_cuts_that_are_equally_good_the_largest_is_kept(monkeypatch, higher, 
 
 @pytest.mark.parametrize(("ranks", "bounds"), [((15, 13), {}), ((9, 13), {None: NoiseEdge(1.0, (9, 13))})])
 def test_ranks_that_stay_as_the_cut_is_raised_again_are_no_noise(monkeypatch, ranks, bounds):
-    """On a picture, a path that had filled its room with ranks worth having ended there."""
+    """Where singular values fall slowly, as those of pictures do, ranks that fill their room are worth having."""
     above = Candidate(1.0, 1.0, (0.5, 0.5)).lower(-1)
     start, full = Answered(0.9, above, (6, 4)), Answered(0.7, above.lower(1), (15, 13))
     search = NortSearch(Nort())

@@ -15,7 +15,7 @@ from .trials import fitted
 
 
 class Refit(NamedTuple):
-    """A fit of all entries.
+    """The fit that a run ends with.
 
     Parameters
     ----------
