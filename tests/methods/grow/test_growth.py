@@ -7,8 +7,9 @@ import pytest
 
 from tensorfill import Observations
 from tensorfill.datasets import synthetic
-from tensorfill.methods.grow.growth import Growth
+from tensorfill.methods.grow.growth import Growth, centred_modes
 from tensorfill.methods.grow.mixtures import Mixtures
+from tensorfill.methods.grow.weights import LikelyWeights
 from tensorfill.models import CPModel, Tucker
 
 
@@ -86,12 +87,45 @@ def test_a_model_of_nothing_gets_a_direction_of_every_mode_from_noise_too():
 def test_terms_and_their_directions():
     observations, model = low_rank((20, 5, 22), terms=1, entries=1500)
     growth = growth_of(observations)
-    term = growth.terms(growth.zero())[0]
+    term = growth.terms(growth.zero())[0][0]
     assert term.ranks == (1,)
     directions = growth.directions_of(term)
     assert set(directions) == {0, 2}
     for mode, column in directions.items():
         assert abs(column[:, 0] @ model.factors[mode][:, 0]) > 0.99
+
+
+def test_modes_along_which_all_terms_sum_to_zero_are_centred():
+    rng = np.random.default_rng(1)
+    factors = [rng.standard_normal((size, 2)) for size in (6, 5, 4)]
+    factors[1] -= factors[1].mean(axis=0)
+    # One term that does is not enough.
+    factors[2][:, 0] -= factors[2][:, 0].mean()
+    model = CPModel((6, 5, 4), np.ones(2), factors)
+    assert centred_modes(model) == [1]
+    assert centred_modes(CPModel((6, 5, 4), np.ones(1), [factor[:, :1] for factor in factors])) == []
+    assert centred_modes(model.in_tucker_form()) == []
+
+
+def test_terms_of_centred_data_are_looked_for_with_centred_weights(monkeypatch):
+    rng = np.random.default_rng(0)
+    factors = [rng.standard_normal((size, 2)) for size in (14, 13, 12, 3)]
+    factors[3] -= factors[3].mean(axis=0)
+    model = CPModel((14, 13, 12, 3), np.ones(2), factors)
+    observations, _ = low_rank(model.shape, terms=1, entries=2000)
+    asked, most_likely = [], LikelyWeights.most_likely
+
+    def recorded(self, most, centred, rng):
+        asked.append((most, centred))
+        return most_likely(self, 3, centred, rng)
+
+    monkeypatch.setattr(LikelyWeights, "most_likely", recorded)
+    growth = growth_of(observations)
+    growth.terms(growth.zero())
+    growth.terms(model)
+    (few, free), (many, centred) = asked
+    assert (free, centred) == ([False], [True])
+    assert many > few
 
 
 def test_directions_of_the_truth_are_appended_with_the_best_core():
@@ -179,16 +213,16 @@ def test_unseen_entries_help_to_find_terms_but_are_not_fitted(monkeypatch):
     given = []
     starts = Mixtures.starts
 
-    def recorded(self, residuals, rng):
+    def recorded(self, residuals, rng, centred):
         given.append(residuals)
-        return starts(self, residuals, rng)
+        return starts(self, residuals, rng, centred)
 
     monkeypatch.setattr(Mixtures, "starts", recorded)
     growth = Growth(observations.select(fitted), np.random.default_rng(0), unseen=unseen)
-    term = growth.terms(growth.zero())[0]
+    term = growth.terms(growth.zero())[0][0]
     np.testing.assert_array_equal(np.sort(given[0]), np.sort(observations.values))
     # Least squares without the unseen entries cannot tell what these are.
     other = Growth(observations.select(fitted), np.random.default_rng(0), unseen=unseen.with_values(-unseen.values / 9))
-    np.testing.assert_allclose(other.terms(other.zero())[0].to_dense(), term.to_dense(), atol=1e-3)
+    np.testing.assert_allclose(other.terms(other.zero())[0][0].to_dense(), term.to_dense(), atol=1e-3)
     growth.terms(growth.zero(), thoroughly=False)
     assert len(given) == 2

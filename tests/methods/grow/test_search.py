@@ -96,7 +96,7 @@ def test_a_weak_term_is_found():
 def test_a_term_that_no_mode_shows_is_found_as_a_term(monkeypatch):
     observations, _ = orthogonal_terms(40, [1.0, 0.8, 0.1], density=0.3, noise=1.0, seed=1)
     assert searched(observations)[1].leader.models[0].ranks == (3,)
-    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: [])
+    monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: ([], True))
     assert searched(observations)[1].leader.models[0].ranks == (2,)
 
 
@@ -345,18 +345,30 @@ def test_mixtures_are_looked_at_only_to_finish_and_where_there_are_small_modes(s
 
 
 def test_all_terms_of_one_look_that_are_worth_it_are_kept(monkeypatch):
-    looks = iter([["first", "noise", "second", "noise", "never tried"], ["noise"]])
+    looks = [(["first", "noise", "second", "noise", "never tried"], True), (["noise"], True)]
+    assert terms_tried(looks, monkeypatch) == ["first", "noise", "second", "noise", "noise"]
+
+
+def test_what_no_clear_term_hides_is_not_looked_for_again(monkeypatch):
+    assert terms_tried([(["first", "second"], False), (["never tried"], False)], monkeypatch) == ["first", "second"]
+
+
+def terms_tried(looks, monkeypatch):
+    """Return the terms that a search tries, given what it finds at each look."""
+    looks = iter(looks)
     monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: next(looks))
     search = GrowSearch(Grow())
     search._growths = [Growth(noise((20, 20, 20), 0.2, 0), np.random.default_rng(0))]
     search._kept = SimpleNamespace(models=[search._growths[0].zero()])
     tried = []
     monkeypatch.setattr(GrowSearch, "_is_exact", False)
+    monkeypatch.setattr(GrowSearch, "_trim", lambda self: None)
+    monkeypatch.setattr(GrowSearch, "_choose_form", lambda self: None)
     monkeypatch.setattr(
         search, "_grown_by_terms", lambda terms, certainty: tried.append(terms[0]) or terms[0] != "noise"
     )
-    assert search._append_terms(thoroughly=False)
-    assert tried == ["first", "noise", "second", "noise", "noise"]
+    assert search._append_terms(thoroughly=True)
+    return tried
 
 
 @pytest.mark.parametrize("terms", [15, 20])

@@ -34,7 +34,7 @@ def found_in(observations, residuals=None, *, thoroughly=True):
     unfoldings = SparseUnfoldings(observations.coords, observations.shape, large_modes(observations.shape))
     mixtures = mixtures_of(observations.coords, observations.shape, unfoldings.modes)
     thoroughly = thoroughly and mixtures is not None
-    starts = mixtures.starts(residuals, rng) if thoroughly else starts_from_modes(unfoldings, residuals, rng)
+    starts = mixtures.starts(residuals, rng).vectors if thoroughly else starts_from_modes(unfoldings, residuals, rng)
     return best_terms(observations, residuals, starts)
 
 
@@ -76,7 +76,7 @@ def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
     for seed in range(3):
         observations, model = planted((60, 60, 5, 5), [0.25], 6000, seed)
         mixtures = mixtures_of(observations.coords, observations.shape, [0, 1])
-        starts = mixtures.starts(observations.values, rng)
+        starts = mixtures.starts(observations.values, rng).vectors
         assert len(starts) == mixtures_module.STARTS
         assert [len(vector) for vector in starts[0]] == [60, 60, 5, 5]
         near = max(min(abs(start[mode] @ model.factors[mode][:, 0]) for mode in (0, 1)) for start in starts)
@@ -145,10 +145,10 @@ def test_the_search_ends_with_a_term_that_is_no_noise(monkeypatch):
             return joint_terms(mode, *given)
 
         monkeypatch.setattr(mixtures_module, "joint_terms", counted)
-        starts = mixtures.starts(observations.values, np.random.default_rng(0))
+        starts, is_clear = mixtures.starts(observations.values, np.random.default_rng(0))
         assert all(np.isfinite(np.concatenate(start)).all() for start in starts)
         assert looks == [0, 1, 2][: len(looks)]
-        assert (len(looks) < 3) == is_found
+        assert (len(looks) < 3) == is_found == is_clear
 
 
 def test_mixtures_find_a_term_that_is_lost_without_them():

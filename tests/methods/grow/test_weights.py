@@ -84,13 +84,40 @@ def test_the_weights_of_a_strong_term_come_first_and_none_are_alike():
     rng = np.random.default_rng(0)
     vectors = [rng.standard_normal(size) for size in (20, 20, 20, 3, 4)]
     dense = np.einsum("a,b,c,d,e", *vectors) + rng.standard_normal((20, 20, 20, 3, 4))
-    found = form_of(dense * (rng.random(dense.shape) < 0.1)).most_likely(30, rng)
+    found = form_of(dense * (rng.random(dense.shape) < 0.1)).most_likely(30, (False, False), rng)
     assert 1 < len(found) <= 30
     cosines = [abs(found[0][mode] @ vectors[3 + mode]) / np.linalg.norm(vectors[3 + mode]) for mode in (0, 1)]
     assert min(cosines) > 0.9
     rows = np.stack([np.outer(*pair).ravel() for pair in found])
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
-    assert (np.triu((rows @ rows.T) ** 2, 1) < module.ALIKE**2).all()
+    assert (np.triu((rows @ rows.T) ** 2, 1) < module.ALIKE[0] ** 2).all()
+
+
+def test_weights_come_ever_closer_but_are_never_the_same(monkeypatch):
+    monkeypatch.setattr(module, "AT_ONCE", 37)
+    rng = np.random.default_rng(0)
+    form, most = form_of(random_entries(rng)), 80
+    found = form.most_likely(most, (False, False), np.random.default_rng(1))
+    assert len(found) == most
+    rows = np.stack([np.outer(*pair).ravel() for pair in found])
+    nearest = [float(((rows[:number] @ row) ** 2).max()) for number, row in enumerate(rows) if number]
+    limits = [alike**2 for alike in module.ALIKE]
+    steps = np.searchsorted(limits, nearest, side="right")
+    assert steps[0] == 0
+    assert 0 < steps[-1] < len(limits)
+    assert (np.diff(steps) >= 0).all()
+    # Among those that are equally far apart, the likeliest come first.
+    likeliest = form.at(rows)[1:]
+    assert (np.diff(likeliest[steps == 0]) <= 1e-9).all()
+
+
+def test_weights_of_centred_modes_sum_to_zero():
+    rng = np.random.default_rng(0)
+    found = form_of(random_entries(rng)).most_likely(20, (False, True), rng)
+    free, centred = (np.stack(each) for each in zip(*found, strict=True))
+    np.testing.assert_allclose(centred.sum(axis=1), 0, atol=1e-12)
+    assert (np.abs(free.sum(axis=1)) > 1e-3).any()
+    np.testing.assert_allclose(np.linalg.norm(centred, axis=1), 1)
 
 
 @pytest.mark.parametrize("unit", [1e-25, 1e25])
@@ -104,5 +131,6 @@ def test_numbers_that_are_all_zero_have_weights_too():
     coords = np.argwhere(np.ones(SHAPE))
     cells = np.ravel_multi_index(tuple(coords[:, 3:].T), SHAPE[3:])
     unfoldings = SparseUnfoldings(coords[:, :3], SHAPE[:3], (0, 1, 2))
-    found = LikelyWeights(unfoldings, cells, SHAPE[3:], np.zeros(len(coords))).most_likely(5, np.random.default_rng(0))
+    form = LikelyWeights(unfoldings, cells, SHAPE[3:], np.zeros(len(coords)))
+    found = form.most_likely(5, (True, False), np.random.default_rng(0))
     assert np.isfinite(np.concatenate([np.concatenate(pair) for pair in found])).all()

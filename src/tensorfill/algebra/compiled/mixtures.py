@@ -24,19 +24,16 @@ def contract(
     cells: NDArray[Any],
     weights: NDArray[Any],
     vectors: NDArray[Any],
-    matrices: NDArray[Any],
+    products: NDArray[Any],
 ) -> None:
-    """Set ``matrices[k]`` to the product with column k of `vectors` along the rows, where there are entries."""
+    """Add to ``products[:, :, k]`` the product with column k of `vectors` along the rows."""
     count = vectors.shape[1]
-    sums = np.empty(count, vectors.dtype)
     for column in range(len(places)):
-        sums[:] = 0.0
+        product = products[places[column, 0], places[column, 1]]
         for p in range(starts[column], starts[column + 1]):
-            row, value, cell = rows[p], values[p], cells[p]
+            value, weight, vector = values[p], weights[cells[p]], vectors[rows[p]]
             for k in range(count):
-                sums[k] += value * weights[cell, k] * vectors[row, k]
-        for k in range(count):
-            matrices[k, places[column, 0], places[column, 1]] = sums[k]
+                product[k] += value * weight[k] * vector[k]
 
 
 @compiled(fastmath=True)
@@ -59,11 +56,12 @@ def add_to_rows(
     count = left.shape[1]
     product = np.empty(count, left.dtype)
     for column in range(len(places)):
+        one, other = left[places[column, 0]], right[places[column, 1]]
         for k in range(count):
-            product[k] = left[places[column, 0], k] * right[places[column, 1], k]
+            product[k] = one[k] * other[k]
         for p in range(starts[column], starts[column + 1]):
-            row, value, cell = rows[p], values[p], cells[p]
+            value, weight, row_sums, row_squares = values[p], weights[cells[p]], sums[rows[p]], squares[rows[p]]
             for k in range(count):
-                x = weights[cell, k] * product[k]
-                sums[row, k] += value * x
-                squares[row, k] += x * x
+                x = weight[k] * product[k]
+                row_sums[k] += value * x
+                row_squares[k] += x * x

@@ -35,6 +35,10 @@ MOST_IN_BLOCK = 2_000
 SWEEPS = 2
 """Sweeps of least squares after a model has grown."""
 
+CENTRED = 5e-3
+"""A term sums to zero along a mode if the squared cosine of its vector and that of ones is at most this. The vectors of
+five numbers of two random terms have both so low a cosine once in a hundred times."""
+
 
 class Growth:
     """The steps on one set of entries.
@@ -114,21 +118,22 @@ class Growth:
             found[mode] = vectors[:, : max(above, least)]
         return found
 
-    def terms(self, model: Model, *, thoroughly: bool = True) -> list[CPModel]:
-        """Return rank-one terms of the residuals, the best first.
+    def terms(self, model: Model, *, thoroughly: bool = True) -> tuple[list[CPModel], bool]:
+        """Return rank-one terms of the residuals, the best first, and whether they may hide others.
 
         To look `thoroughly` is to start from mixtures of slices along small modes, if there are any. That takes longer.
         """
         searched = self._searched if thoroughly and self._mixtures is not None else []
         return self._kept(("terms", model, *searched), lambda: self._terms(model, searched))
 
-    def _terms(self, model: Model, searched: Sequence[Observations]) -> list[CPModel]:
-        residuals = self.residuals(model)
+    def _terms(self, model: Model, searched: Sequence[Observations]) -> tuple[list[CPModel], bool]:
+        residuals, may_hide_others = self.residuals(model), True
         if self._mixtures is not None and searched:
-            starts = self._mixtures.starts(np.concatenate([_left(each, model) for each in searched]), self._rng)
+            left = np.concatenate([_left(each, model) for each in searched])
+            starts, may_hide_others = self._mixtures.starts(left, self._rng, centred_modes(model))
         else:
             starts = starts_from_modes(self._unfoldings, residuals, self._rng)
-        return best_terms(self.observations, residuals, starts)
+        return best_terms(self.observations, residuals, starts), may_hide_others
 
     def directions_of(self, term: CPModel) -> dict[int, Floats]:
         """Return the directions of a term in the modes that may grow."""
@@ -169,7 +174,7 @@ class Growth:
             room = {mode: rank - model.ranks[mode] for mode, rank in ranks.items()}
             found = self.directions(model)
             if not any(room[mode] and found[mode].shape[1] for mode in ranks):
-                terms = self.terms(model)
+                terms, _ = self.terms(model)
                 if not terms:
                     break
                 found = self.directions_of(terms[0])
@@ -184,3 +189,14 @@ class Growth:
 def _left(observations: Observations, model: Model) -> Floats:
     left: Floats = observations.values - model.predict(observations.coords)
     return left
+
+
+def centred_modes(model: Model) -> list[int]:
+    """Return the modes along which all terms of a sum, two or more, sum to zero, so that others are likely to as well.
+
+    The terms of data whose means along a mode were subtracted do.
+    """
+    if not isinstance(model, CPModel) or len(model.weights) < 2:
+        return []
+    shares = [np.sum(f, axis=0) ** 2 / (len(f) * np.sum(f**2, axis=0)) for f in model.factors]
+    return [mode for mode, share in enumerate(shares) if np.all(share <= CENTRED)]

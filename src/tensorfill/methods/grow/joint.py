@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from ..._support.parallel import side_by_side
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 
@@ -78,9 +80,9 @@ class Mode:
         """Return the product along the mode of the mixture of each column of weights with a column of vectors."""
         from ...algebra.compiled import mixtures as kernels
 
-        found = np.zeros((vectors.shape[1], *self._others), np.float32)
-        kernels.contract(*self._entries, weights, vectors, found)
-        return found
+        products = np.zeros((*self._others, vectors.shape[1]), np.float32)
+        kernels.contract(*self._entries, weights, vectors, products)
+        return np.ascontiguousarray(products.transpose(2, 0, 1))
 
     def least_squares(self, weights: Floats, left: Floats, right: Floats) -> tuple[Floats, Floats]:
         """Return the product with each pair of columns, and the gain of the term with the best third vector."""
@@ -157,7 +159,7 @@ class JointTerms:
         room = MOST_IN_MATRICES // math.prod(gram.shape[1] for gram in self._others)
         together = max(1, min(SIDE_BY_SIDE, room) // terms)
         parts = [slice(first, first + together) for first in range(0, mixtures, together)]
-        found = [self._part_completed(part, own[part], start[part]) for part in parts]
+        found = side_by_side([partial(self._part_completed, part, own[part], start[part]) for part in parts])
         return Terms(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
     def _part_completed(self, part: slice, own: Floats, start: Floats) -> Terms:

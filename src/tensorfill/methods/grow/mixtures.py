@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from .weights import LikelyWeights, outer
 
 MOST_WEIGHTS, MOST_WORK = 1500, 2e11
 """Weights that are tried, as few as make this many multiplications."""
+
+MORE_IF_CENTRED = 3
+"""So many times more are tried if terms sum to zero along all small modes: each is ten times as likely to show one."""
 
 MOST_SEPARATE, MOST_PAIRS = 240, 1.5e9
 """The same if terms cannot be looked for jointly: the sum over the modes, and pairs of entries that share a column."""
@@ -50,6 +54,13 @@ MOST_CELLS = 50
 
 MOST_INDICES = 1000
 """The Gram matrices of modes with more indices are too large to have one for each pair of cells."""
+
+
+class Starts(NamedTuple):
+    """Starts of terms, a vector for each mode, and whether the best of them may be so clear that it hides others."""
+
+    vectors: list[list[Floats]]
+    is_clear: bool
 
 
 class Mixtures:
@@ -90,21 +101,38 @@ class Mixtures:
         )
         self.most_weights = math.ceil(min(most, limit))
 
-    def starts(self, residuals: Floats, rng: np.random.Generator) -> list[list[Floats]]:
-        """Return starts of terms, a vector for each mode, those that explain most first."""
+    def starts(self, residuals: Floats, rng: np.random.Generator, centred: Collection[int] = ()) -> Starts:
+        """Return starts of terms, those that explain most first.
+
+        Parameters
+        ----------
+        residuals
+            What is left of the entries.
+        rng
+            Decides what is tried.
+        centred
+            The modes along which terms sum to zero.
+        """
         if not residuals.any():
-            return []
+            return Starts([], is_clear=False)
         values = clip(residuals, CLIPPED_AT)
         likely = LikelyWeights(self._entries, self._cells, self._small_sizes, values)
-        tried = likely.most_likely(self.most_weights, rng)
-        found = self._jointly(likely, tried, rng) if self._is_joint else self._separately(values, tried, rng)
+        are_centred = [mode in centred for mode in self._modes[-len(self._small_sizes) :]]
+        most = self.most_weights * (MORE_IF_CENTRED if all(are_centred) else 1)
+        tried = likely.most_likely(most, are_centred, rng)
+        found, is_clear = (self._jointly if self._is_joint else self._separately)(likely, tried, rng)
         best = heapq.nlargest(STARTS, found, key=lambda start: start.gain)
-        return [[vectors[self._modes.index(mode)] for mode in range(len(vectors))] for _, vectors in best]
+        in_order = [[vectors[self._modes.index(mode)] for mode in range(len(vectors))] for _, vectors in best]
+        return Starts(in_order, is_clear)
 
     def _jointly(
         self, likely: LikelyWeights, tried: Sequence[list[Floats]], rng: np.random.Generator
-    ) -> Iterator[Found]:
-        """Yield starts from directions of one mode for each of the weights, until one of them is clearly a term."""
+    ) -> tuple[list[Found], bool]:
+        """Return starts from directions of one mode for each of the weights, and whether one of them is clearly a term.
+
+        That ends the search.
+        """
+        starts: list[Found] = []
         modes = [Mode(self._entries, mode, likely.values, self._cells) for mode in range(3)]
         room = MOST_IN_GRAMS // max(self._unfoldings.shape) ** 2
         gains = np.zeros(0)
@@ -116,20 +144,25 @@ class Mixtures:
             grams = [likely.grams(mode, rows) for mode in range(3)]
             # Other weights are worth more than the same weights in another mode.
             first_gains, found = joint_terms(modes[number % 3], rows, grams, rng)
-            for place, (gain, vectors) in found.items():
-                yield Found(gain, [*vectors, *some[place]])
+            starts += [Found(gain, [*vectors, *some[place]]) for place, (gain, vectors) in found.items()]
             gains = np.append(gains, first_gains)
             low, middle = np.quantile(gains, [0.25, 0.5])
             if max(term.gain for term in found.values()) > middle + CLEARLY_ABOVE * (middle - low):
-                return
+                return starts, True
+        return starts, False
 
-    def _separately(self, values: Floats, tried: Sequence[list[Floats]], rng: np.random.Generator) -> Iterator[Found]:
-        """Yield starts from directions of every mode, with each of the weights."""
+    def _separately(
+        self, likely: LikelyWeights, tried: Sequence[list[Floats]], rng: np.random.Generator
+    ) -> tuple[list[Found], bool]:
+        """Return starts from directions of every mode, with each of the weights; they may hide others."""
+        starts: list[Found] = []
+        ones = np.ones_like(likely.values)
         for weights in tried:
             self._clock.check()
-            mixed = self.mixed(values, weights), self.mixed(np.ones_like(values), [each**2 for each in weights])
-            for gain, vectors in separate_terms(self._unfoldings, *mixed, rng):
-                yield Found(gain, [*vectors, *weights])
+            mixed = self.mixed(likely.values, weights), self.mixed(ones, [each**2 for each in weights])
+            found = separate_terms(self._unfoldings, *mixed, rng)
+            starts += [Found(gain, [*vectors, *weights]) for gain, vectors in found]
+        return starts, True
 
     def mixed(self, values: Floats, weights: Sequence[Floats]) -> Floats:
         """Return the sums over the small modes with a vector of weights for each."""

@@ -200,7 +200,7 @@ class GrowSearch(Standing):
         terms = max(self._ranks[mode] for mode in self._free)
         starts = [cp_form(model, terms, self._trials.rng) for model in self._models]
         self._keep(self._tried(starts))
-        while left and self._grown_by_a_term(thoroughly=False):
+        while left and self._grown_by_a_term(thoroughly=False)[0]:
             before, left = left, self._count_left()
             if left >= before:
                 break
@@ -228,33 +228,34 @@ class GrowSearch(Standing):
 
     def _append_terms(self, *, thoroughly: bool) -> bool:
         """Append single terms while held-out entries gain, and return whether they did."""
-        grown = False
-        while self._grown_by_a_term(thoroughly=thoroughly):
-            grown = True
+        grown, look_again = False, True
+        while look_again:
+            more, may_hide_others = self._grown_by_a_term(thoroughly=thoroughly)
+            grown, look_again = grown or more, more and may_hide_others
         if grown and not self._is_cp:
             self._trim()
             if self._settings.form != "tucker":
                 self._choose_form()
         return grown
 
-    def _grown_by_a_term(self, *, thoroughly: bool) -> bool:
-        """Append the best terms by which held-out entries gain; return whether there are any."""
+    def _grown_by_a_term(self, *, thoroughly: bool) -> tuple[bool, bool]:
+        """Append the best terms by which held-out entries gain; return whether there are any, and may hide others."""
         if self._is_exact:
             # What is left is rounding, and every further term explains some of it.
-            return False
+            return False, False
         steps = zip(self._growths, self._kept.models, strict=True)
-        terms = [growth.terms(model, thoroughly=thoroughly) for growth, model in steps]
+        looks = [growth.terms(model, thoroughly=thoroughly) for growth, model in steps]
         # The best of each split go together; there may be fewer in one than in another.
         certainty = BEYOND_BIAS if thoroughly else BEYOND_DOUBT
         grown = refused = 0
-        for each in zip(*terms, strict=False):
+        for each in zip(*(terms for terms, _ in looks), strict=False):
             if self._grown_by_terms(each, certainty):
                 grown += 1
             else:
                 refused += 1
             if refused == TERMS_REFUSED:
                 break
-        return grown > 0
+        return grown > 0, any(may_hide_others for _, may_hide_others in looks)
 
     def _grown_by_terms(self, terms: Sequence[CPModel], certainty: float) -> bool:
         """Append a term on each split, and keep that if held-out entries gain; return whether they did."""

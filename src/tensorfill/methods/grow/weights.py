@@ -8,8 +8,12 @@ these weights, have in each large mode a Gram matrix without diagonal, G(w). Its
 is raised by the square of a term's energy where w has the weights of the term. Since G(w) is a quadratic form of w,
 f is a quartic form, whose coefficients take one pass over the pairs of entries that share a column. So f is known for
 all weights at once. A weak term does not have the highest value, for noise reaches higher somewhere, and near the edge
-of noise it is hardly above the average. So f only says what to try first, and the weights that are tried lie so far
-apart that less than two thousand of them cover the outer products of two vectors of five numbers.
+of noise it is hardly above the average. So f only says what to try first, and the weights that are tried lie apart.
+
+Weights need not be near those of a term, but how near they must be decides how many are needed, and that grows fast
+with the sizes of the small modes. Less than two thousand weights with a squared cosine of 0.75 in each of two modes
+cover all products of two vectors of five numbers; for vectors that sum to zero, three hundred do. So it helps to know
+that data is centred.
 """
 
 from __future__ import annotations
@@ -25,8 +29,12 @@ from ...algebra.sparse_unfoldings import SparseUnfoldings
 DRAWS = 20_000
 """Random weights that are compared."""
 
-ALIKE = 0.75
-"""Weights whose squared cosine is above this, to the power of the number of small modes, are not both returned."""
+ALIKE = (0.75, 0.85, 0.92)
+"""Weights whose squared cosine is above this, to the power of the number of small modes, are alike. Those that are not
+by the first of these come first, and then what fits between them by the next."""
+
+AT_ONCE = 500
+"""Weights that are compared with those that were taken at once."""
 
 MOST_IN_BLOCK, MOST_STORED = 2**23, 2**26
 """Numbers in a block, such as some rows of all Gram matrices, and in the Gram matrices, if all of them are kept."""
@@ -101,22 +109,52 @@ class LikelyWeights:
             values[first : first + some] = np.sum((products @ self._coefficients) * products, axis=1)
         return values
 
-    def most_likely(self, most: int, rng: np.random.Generator) -> list[list[Floats]]:
-        """Return at most so many random weights, each a vector for every small mode, the likeliest first.
+    def most_likely(self, most: int, centred: Sequence[bool], rng: np.random.Generator) -> list[list[Floats]]:
+        """Return at most so many random weights, each a vector for every small mode: apart, and the likeliest first.
 
-        None of them are much alike.
+        Parameters
+        ----------
+        most
+            How many.
+        centred
+            For each small mode, whether its vectors sum to zero.
+        rng
+            Draws the weights.
         """
-        random = [_units(rng.standard_normal((DRAWS, size))) for size in self._sizes]
+        drawn = [rng.standard_normal((DRAWS, size)) for size in self._sizes]
+        random = [_units(_centred(each) if is_so else each) for each, is_so in zip(drawn, centred, strict=True)]
         weights = outer(random)
-        taken, alike = np.zeros((most, self._count)), ALIKE ** len(self._sizes)
-        found: list[list[Floats]] = []
-        for number in np.argsort(-self.at(weights)):
-            if len(found) == most:
-                break
-            if np.all((taken[: len(found)] @ weights[number]) ** 2 < alike):
-                taken[len(found)] = weights[number]
-                found.append([each[number] for each in random])
-        return found
+        order = np.argsort(-self.at(weights))
+        found: list[int] = []
+        for alike in ALIKE:
+            found = _with_others(weights, order, found, most, alike ** len(self._sizes))
+        return [[each[number] for each in random] for number in found]
+
+
+def _with_others(rows: Floats, order: Integers, found: Sequence[int], most: int, alike: float) -> list[int]:
+    """Return at most so many rows: those found before, and others, in order, whose squared cosines are below `alike`.
+
+    The rows have length one.
+    """
+    taken = list(found)
+    for first in range(0, len(order), AT_ONCE):
+        if len(taken) >= most:
+            break
+        some = order[first : first + AT_ONCE]
+        # Most are alike to one that was taken before, and need not be compared with each other.
+        some = some[np.all((rows[some] @ rows[taken].T) ** 2 < alike, axis=1)]
+        apart = (rows[some] @ rows[some].T) ** 2 < alike
+        here: list[int] = []
+        for number in range(len(some)):
+            if apart[number, here].all():
+                here.append(number)
+        taken += some[here].tolist()
+    return taken[:most]
+
+
+def _centred(rows: Floats) -> Floats:
+    centred: Floats = rows - rows.mean(axis=1, keepdims=True)
+    return centred
 
 
 def _units(rows: Floats) -> Floats:
