@@ -11,9 +11,8 @@ all weights at once. A weak term does not have the highest value, for noise reac
 of noise it is hardly above the average. So f only says what to try first, and the weights that are tried lie apart.
 
 Weights need not be near those of a term, but how near they must be decides how many are needed, and that grows fast
-with the sizes of the small modes. Less than two thousand weights with a squared cosine of 0.75 in each of two modes
-cover all products of two vectors of five numbers; for vectors that sum to zero, three hundred do. So it helps to know
-that data is centred.
+with the sizes of the small modes. Of 1,800 weights, one at least has a squared cosine of 0.56 with any product of two
+vectors of five numbers; for vectors that sum to zero, 460 are enough. So it helps to know that data is centred.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from ...algebra.sparse_unfoldings import SparseUnfoldings
 DRAWS = 20_000
 """Random weights that are compared."""
 
-ALIKE = (0.75, 0.85, 0.92)
-"""Weights whose squared cosine is above this, to the power of the number of small modes, are alike. Those that are not
-by the first of these come first, and then what fits between them by the next."""
+ALIKE = (0.56, 0.72, 0.85)
+"""Weights whose squared cosine is above this are alike. Those that are not by the first of these come first, and then
+what fits between them by the next."""
 
 AT_ONCE = 500
 """Weights that are compared with those that were taken at once."""
@@ -127,7 +126,7 @@ class LikelyWeights:
         order = np.argsort(-self.at(weights))
         found: list[int] = []
         for alike in ALIKE:
-            found = _with_others(weights, order, found, most, alike ** len(self._sizes))
+            found = _with_others(weights, order, found, most, alike)
         return [[each[number] for each in random] for number in found]
 
 
