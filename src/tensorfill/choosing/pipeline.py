@@ -76,7 +76,6 @@ class Pipeline:
         self._current: Answer | None = None
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
-        self._centring_is_settled = False
         self._graphs: Mapping[int, Graph] = {}
 
     def as_given(self, method: Method) -> Outcome:
@@ -112,7 +111,6 @@ class Pipeline:
                     answer = self.contend(method, share, finish=all_of_them)
                     if answer.search.conclusive and not all_of_them:
                         break
-                    self._centring_is_settled = answer.trials.centred and not all_of_them
                 if not all_of_them:
                     self._current = self.best
                     if self._is_far_behind(self.current):
@@ -229,10 +227,9 @@ class Pipeline:
         silent = any(method.is_silent_somewhere(split.problem) for split in self.splits)
         scores = possible and is_score(self._problem.loss)
         needed = possible and (silent or (scores and are_needed(self.splits, self._run.clock)))
-        # Where the data without centring was worse for the first of several methods, the others do not try it.
-        if task.centre is True or needed or (possible and self._centring_is_settled):
+        if task.centre is True or needed:
             self._searched(method, clock, centred=True)
-            if needed and not self._centring_is_settled and are_balanced(self.splits):
+            if needed and are_balanced(self.splits):
                 # Then the effects are better than nothing, but a method may find more without them.
                 self._searched(method, clock, centred=False)
             return
