@@ -307,3 +307,16 @@ def test_only_the_better_of_plain_and_centred_data_is_finished(monkeypatch):
     fit = complete(holes, method="grow", smooth=None, rng=0)
     assert {point.centred for point in fit.path} == {True, False}
     assert finished == [fit.recipe.centred]
+
+
+def test_every_method_tries_data_as_it_is_also_where_centring_was_better_for_the_one_before():
+    rng = np.random.default_rng(0)
+    factors = [np.linalg.qr(rng.standard_normal((size, 24)))[0] for size in (30, 28)]
+    falling_slowly = (factors[0] / np.arange(1, 25)) @ factors[1].T
+    effects = np.add.outer(np.add.outer(rng.standard_normal(30), rng.standard_normal(28)), rng.standard_normal(3))
+    values = effects + 6 * np.multiply.outer(falling_slowly, rng.uniform(0.5, 1, 3))
+    holes = np.where(rng.random(values.shape) < 0.2, values + 0.3 * rng.standard_normal(values.shape), np.nan)
+    path = complete(holes, smooth=None, rng=0).path
+    grown = [[p.held_out for p in path if p.method.name == "grow" and p.centred == centred] for centred in (0, 1)]
+    assert min(grown[1]) < min(grown[0])
+    assert {point.centred for point in path if point.method.name == "nort"} == {True, False}
