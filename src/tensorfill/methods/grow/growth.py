@@ -198,5 +198,8 @@ def centred_modes(model: Model) -> list[int]:
     """
     if not isinstance(model, CPModel) or len(model.weights) < 2:
         return []
-    shares = [np.sum(f, axis=0) ** 2 / (len(f) * np.sum(f**2, axis=0)) for f in model.factors]
-    return [mode for mode, share in enumerate(shares) if np.all(share <= CENTRED)]
+    return [
+        mode
+        for mode, factor in enumerate(model.factors)
+        if np.all(np.sum(factor, axis=0) ** 2 <= CENTRED * len(factor) * np.sum(factor**2, axis=0))
+    ]
