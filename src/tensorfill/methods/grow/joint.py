@@ -35,8 +35,9 @@ ROUNDS = (6, 3)
 PROMISING, LAST_ROUNDS = 16, 4
 """How many mixtures have their best term improved further, and by how many rounds."""
 
-SIDE_BY_SIDE, MOST_IN_MATRICES = 64, 2**24
-"""Terms that are found side by side, which saves passes over the entries, and numbers in their matrices A."""
+SIDE_BY_SIDE, MOST_IN_MATRICES = 48, 2**24
+"""Terms that are found side by side, which saves passes over the entries, and numbers in their matrices A. The starts
+and the rounds all divide the first, which fills registers."""
 
 STEPS = 10
 """Degree of the polynomials that bring out directions and pairs."""

@@ -33,7 +33,7 @@ from .weights import LikelyWeights, outer
 MOST_WEIGHTS, MOST_WORK = 1500, 2e11
 """Weights that are tried, as few as make this many multiplications."""
 
-MORE_IF_CENTRED = 3
+MORE_IF_CENTRED = 4
 """So many times more are tried if terms sum to zero along all small modes: each is ten times as likely to show one."""
 
 MOST_SEPARATE, MOST_PAIRS = 240, 1.5e9
