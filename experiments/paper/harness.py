@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -116,7 +117,9 @@ def run_all(
     jobs
         How many runs there are at a time, on one core each.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    # A folder that cannot be made cannot be written to either, and that is said in a sentence.
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
     check_writable(folder / f"{experiment.name}.csv")
     book = Book(folder / f"{experiment.name}.csv")
     tasks = list(experiment.tasks(quick))
