@@ -145,10 +145,10 @@ def test_the_search_ends_with_a_term_that_is_no_noise(monkeypatch):
             return joint_terms(mode, *given)
 
         monkeypatch.setattr(mixtures_module, "joint_terms", counted)
-        starts, is_clear = mixtures.starts(observations.values, np.random.default_rng(0))
+        starts, may_hide_others = mixtures.starts(observations.values, np.random.default_rng(0))
         assert all(np.isfinite(np.concatenate(start)).all() for start in starts)
         assert looks == [0, 1, 2][: len(looks)]
-        assert (len(looks) < 3) == is_found == is_clear
+        assert (len(looks) < 3) == is_found == may_hide_others
 
 
 def test_mixtures_find_a_term_that_is_lost_without_them():

@@ -57,10 +57,10 @@ MOST_INDICES = 1000
 
 
 class Starts(NamedTuple):
-    """Starts of terms, a vector for each mode, and whether the best of them may be so clear that it hides others."""
+    """Starts of terms, a vector for each mode, and whether the best of them is so strong that it may hide others."""
 
     vectors: list[list[Floats]]
-    is_clear: bool
+    may_hide_others: bool
 
 
 class Mixtures:
@@ -114,16 +114,16 @@ class Mixtures:
             The modes along which terms sum to zero.
         """
         if not residuals.any():
-            return Starts([], is_clear=False)
+            return Starts([], may_hide_others=False)
         values = clip(residuals, CLIPPED_AT)
         likely = LikelyWeights(self._entries, self._cells, self._small_sizes, values)
         are_centred = [mode in centred for mode in self._modes[-len(self._small_sizes) :]]
         most = self.most_weights * (MORE_IF_CENTRED if all(are_centred) else 1)
         tried = likely.most_likely(most, are_centred, rng)
-        found, is_clear = (self._jointly if self._is_joint else self._separately)(likely, tried, rng)
+        found, may_hide_others = (self._jointly if self._is_joint else self._separately)(likely, tried, rng)
         best = heapq.nlargest(STARTS, found, key=lambda start: start.gain)
         in_order = [[vectors[self._modes.index(mode)] for mode in range(len(vectors))] for _, vectors in best]
-        return Starts(in_order, is_clear)
+        return Starts(in_order, may_hide_others)
 
     def _jointly(
         self, likely: LikelyWeights, tried: Sequence[list[Floats]], rng: np.random.Generator
