@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def draw_curves(figure: Figure, runs: Sequence[Finished], data: Sequence[str], p
         return
     figure.set_size_inches(5 * len(panels) + LEGEND_INCHES, 3.6 * len(shown))
     axes = figure.subplots(len(shown), len(panels), squeeze=False)
-    styles = _styles([run.method for run in with_curves if run.data in shown])
+    styles = styles_of([run.method for run in with_curves if run.data in shown])
     for row, name in zip(axes, shown, strict=True):
         here = [run for run in with_curves if run.data == name]
         for ax, (x, y) in zip(row, panels, strict=True):
@@ -50,26 +50,33 @@ def draw_curves(figure: Figure, runs: Sequence[Finished], data: Sequence[str], p
     figure.legend([lines[method] for method in styles], list(styles), loc="outside right upper", fontsize=8)
 
 
-def _styles(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return a colour and a kind of line for each method, the same in all panels."""
-    names = sorted(set(methods))
+def styles_of(lines: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return a colour and a kind of line by name, in order, the same in all panels."""
     return {
         name: {"color": f"C{number % COLOURS}", "linestyle": LINES[number // COLOURS]}
-        for number, name in enumerate(names)
+        for number, name in enumerate(sorted(set(lines)))
     }
 
 
 def draw_against(
-    ax: Axes, runs: Sequence[Finished], x: Callable[[Finished], float], line: Callable[[Finished], str], label: str
+    ax: Axes,
+    runs: Sequence[Finished],
+    x: Callable[[Finished], float],
+    line: Callable[[Finished], str],
+    styles: Mapping[str, Mapping[str, Any]],
+    label: str,
 ) -> None:
     """Draw the mean error of the runs that share an x, with a line for each kind of run."""
     done = [run for run in runs if "rmse" in run.measured]
-    for name in dict.fromkeys(line(run) for run in done):
+    for name, style in styles.items():
         here = [run for run in done if line(run) == name]
+        if not here:
+            continue
         places = sorted({x(run) for run in here})
         errors = [statistics.mean(run.measured["rmse"] for run in here if x(run) == place) for place in places]
-        ax.plot(places, errors, marker="o", markersize=4, label=name)
+        ax.plot(places, errors, marker="o", markersize=4, label=name, **style)
     # Methods that fail have a thousand times the error of the others.
     ax.set(xlabel=label, ylabel="test RMSE", yscale="log")
     if done:
-        ax.legend(fontsize=7)
+        # Inside, it would hide lines.
+        ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.15), ncols=2, frameon=False)

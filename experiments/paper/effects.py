@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from tensorfill.datasets import synthetic
 
-from .drawing import draw_against
+from .drawing import draw_against, styles_of
 from .experiment import Experiment, Finished, Measured, Task
 from .fitting import AUTOMATIC, chosen_by_nort, fitted
 
@@ -107,19 +107,19 @@ def _rank_tasks(quick: bool) -> list[Task]:
 def _drawer(x: str, label: str, *, by: str = "") -> Callable[[Figure, Sequence[Finished]], None]:
     """Return what draws the error against one thing, a panel for each size, and the way there."""
 
+    def line(run: Finished) -> str:
+        return run.method + (f", {by} {_number(run.measured[by])}" if by else "")
+
     def draw(figure: Figure, runs: Sequence[Finished]) -> None:
         done = [run for run in runs if "rmse" in run.measured]
         sizes = sorted({run.measured["size"] for run in done})
         if not sizes:
             return
-        figure.set_size_inches(5 * len(sizes), 3.8)
+        figure.set_size_inches(5 * len(sizes), 4.4)
+        styles = styles_of(map(line, done))
         for ax, size in zip(figure.subplots(1, len(sizes), squeeze=False)[0], sizes, strict=True):
             here = [run for run in done if run.measured["size"] == size]
-
-            def line(run: Finished) -> str:
-                return run.method + (f", {by} {_number(run.measured[by])}" if by else "")
-
-            draw_against(ax, here, lambda run: float(run.measured[x]), line, label)
+            draw_against(ax, here, lambda run: float(run.measured[x]), line, styles, label)
             ax.set_title(f"first modes of size {size}")
             if x == "noise":
                 ax.set_xscale("log")
