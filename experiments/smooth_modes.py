@@ -35,7 +35,7 @@ from threadpoolctl import threadpool_limits
 
 import tensorfill
 from tensorfill.algebra.field import smooth_field
-from tensorfill.choosing.smooth_field import smooth_modes
+from tensorfill.choosing.stages.smooth_field import smooth_modes
 from tensorfill.metrics import rmse
 from tensorfill.observations import Observations
 

@@ -33,7 +33,7 @@ from rich.table import Table
 import tensorfill
 from tensorfill import Observations
 from tensorfill._support.memory import PeakMemory
-from tensorfill.choosing.additive_effects import fit_additive
+from tensorfill.choosing.stages.additive_effects import fit_additive
 from tensorfill.datasets import synthetic
 from tensorfill.metrics import rmse
 

@@ -10,8 +10,8 @@ import numpy as np
 import tensorfill
 from tensorfill import Fit, Nort, Observations, Status
 from tensorfill.choosing.error_bars import ErrorBars
-from tensorfill.choosing.holdout import Holdout
-from tensorfill.choosing.smooth_field import Smoothing
+from tensorfill.choosing.holdout.kinds import Holdout
+from tensorfill.choosing.stages.smooth_field import Smoothing
 from tensorfill.labels import Labelled, Labels
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Dense

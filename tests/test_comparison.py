@@ -12,7 +12,7 @@ from tensorfill.choosing import candidates as choosing_candidates
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods import registry
-from tensorfill.methods.search import are_better
+from tensorfill.choosing.search.base import are_better
 from tensorfill.metrics import rmse
 from tests.refusal import refuses
 

@@ -17,7 +17,11 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from ._support.clock import Clock
-    from .choosing.splits import Choice
+    from .choosing.holdout.splits import Choice
+    from .choosing.stages.centre import Centre
+    from .choosing.stages.graphs import Graphs
+    from .choosing.stages.polish import Polish
+    from .choosing.stages.smooth_field import SmoothField
     from .comparison import compare
     from .completion import complete
     from .fit import Fit, load
@@ -39,12 +43,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Admm": "methods.overlapped",
     "CP": "methods.cp",
-    "Choice": "choosing.splits",
+    "Centre": "choosing.stages.centre",
+    "Choice": "choosing.holdout.splits",
     "Clock": "_support.clock",
     "Ffw": "methods.latent",
     "Falrtc": "methods.overlapped",
     "Fit": "fit",
     "Gdpan": "methods.overlapped",
+    "Graphs": "choosing.stages.graphs",
     "Greedy": "methods.latent",
     "Grow": "methods.grow",
     "Halrtc": "methods.overlapped",
@@ -53,11 +59,13 @@ _HOMES = {
     "Nort": "methods.nort",
     "Observations": "observations",
     "PaApg": "methods.overlapped",
+    "Polish": "choosing.stages.polish",
     "Problem": "methods.problem",
     "RP": "methods.riemannian",
     "Rescal": "methods.rescal",
     "Rtdgc": "methods.overlapped",
     "SmoothedNort": "methods.nort",
+    "SmoothField": "choosing.stages.smooth_field",
     "SoftImpute": "methods.softimpute",
     "Status": "methods.base",
     "Trmm": "methods.latent",
@@ -92,12 +100,14 @@ __all__ = [
     "CP",
     "RP",
     "Admm",
+    "Centre",
     "Choice",
     "Clock",
     "Falrtc",
     "Ffw",
     "Fit",
     "Gdpan",
+    "Graphs",
     "Greedy",
     "Grow",
     "Halrtc",
@@ -106,9 +116,11 @@ __all__ = [
     "Nort",
     "Observations",
     "PaApg",
+    "Polish",
     "Problem",
     "Rescal",
     "Rtdgc",
+    "SmoothField",
     "SmoothedNort",
     "SoftImpute",
     "Status",

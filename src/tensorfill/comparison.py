@@ -16,19 +16,20 @@ from ._support.memory import PeakMemory
 from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from ._support.records import Records
+from ._support.scaling import ERROR, LOSS, SETTINGS
 from ._support.types import Floats
 from ._support.words import bytes_in_words
 from .choosing.candidates import candidates
+from .choosing.choose import Contest, contend
+from .choosing.completing import Work
+from .choosing.context import Context
+from .choosing.holdout.splits import Choice
 from .choosing.job import taken_in
-from .choosing.pipeline import Pipeline
-from .choosing.splits import Choice
-from .choosing.task import Run
-from .choosing.trials import error_of, standard_error_of
-from .choosing.units import Unit
+from .choosing.search.base import are_better
+from .choosing.search.trials import error_of, standard_error_of
 from .losses import Loss, Robust
 from .methods.base import Method, Status, Stopped
 from .methods.registry import COMPARED
-from .methods.search import are_better
 from .plots.comparison import comparison as drawn
 
 if TYPE_CHECKING:
@@ -65,15 +66,15 @@ class Contender:
     """
 
     method: Method
-    held_out: float
-    standard_error: float
+    held_out: float = field(metadata=ERROR)
+    standard_error: float = field(metadata=ERROR)
     seconds: float
     memory: float
     ranks: tuple[int, ...]
-    tried: Mapping[str, float]
+    tried: Mapping[str, float] = field(metadata=SETTINGS)
     trials: int
     stages: tuple[str, ...] = ()
-    losses: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+    losses: Floats = field(metadata=LOSS, default_factory=lambda: np.zeros(0), repr=False)
     clipped: bool = field(default=True, repr=False)
 
     @property
@@ -205,13 +206,12 @@ def compare(
     named = methods if isinstance(methods, str) else list(methods)
     made = candidates(named, {}, job, COMPARED)
     with Display(progress) as display, one_blas_thread, threads(n_jobs):
-        unit = Unit.of(job.task.observations, job.task.loss, made)
-        pipeline = Pipeline(unit.task(job.task), Run(random, clock, display, unit=unit))
         rows: list[Contender] = []
         try:
-            pipeline.prepare(unit.methods(made))
-            for method in unit.methods(made):
-                rows.append(_contender(pipeline, method, clock.part(1 / (len(made) - len(rows))), unit))
+            work, scaled = Work.of(job.task, made, Context(random, clock, display))
+            contest = work.contest(scaled)
+            for method in scaled:
+                rows.append(_contender(contest, method, clock.part(1 / (len(made) - len(rows)))))
         except (Stopped, TimeUp, KeyboardInterrupt) as stop:
             # The methods that are done stay a comparison.
             if not rows and (isinstance(stop, TimeUp) or getattr(stop, "status", None) is Status.TIME_LIMIT):
@@ -223,21 +223,21 @@ def compare(
     return Comparison(sorted(rows, key=lambda row: row.held_out))
 
 
-def _contender(pipeline: Pipeline, method: Method, clock: Clock, unit: Unit) -> Contender:
+def _contender(contest: Contest, method: Method, clock: Clock) -> Contender:
     watch = Clock()
     with PeakMemory() as peak:
-        answer = pipeline.contend(method, clock)
-    stages = {"centred": answer.centred, "polished": answer.polish, "smoothed": answer.smoothing}
-    return Contender(
-        method=unit.method(answer.final(pipeline.entries)),
-        held_out=unit.error(error_of(answer.losses)),
-        standard_error=unit.error(standard_error_of(answer.losses)),
+        scored = contend(contest, method, clock)
+    contender = Contender(
+        method=scored.final(len(contest.problem.observations)),
+        held_out=error_of(scored.losses),
+        standard_error=standard_error_of(scored.losses),
         seconds=watch.elapsed,
         memory=peak.bytes,
-        ranks=answer.models[0].ranks,
-        tried=unit.tried(method, answer.trial.point.tried),
-        trials=len(answer.trials.points),
-        stages=tuple(name for name, done in stages.items() if done),
-        losses=unit.losses(answer.losses),
-        clipped=answer.trials.clipped,
+        ranks=scored.models[0].ranks,
+        tried=scored.trial.point.tried,
+        trials=len(scored.trials.points),
+        stages=tuple(stage.brief for stage in scored.recipe.stages if stage.brief),
+        losses=scored.losses,
+        clipped=scored.trials.clipped,
     )
+    return contest.context.scale.up(contender)

@@ -19,30 +19,30 @@ from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from ._support.timing import Timing
 from .adapters.libraries import is_spread
-from .choosing.answer import Outcome
-from .choosing.baselines import Baseline, baselines_of
 from .choosing.candidates import candidates
+from .choosing.completing import Answer, completed
+from .choosing.context import Context
 from .choosing.doubts import (
     warn_of_a_fit_near_zero,
     warn_of_a_simple_answer,
     warn_of_empty_slices,
     warn_of_nothing_missing,
 )
+from .choosing.holdout.splits import Choice
 from .choosing.job import Job, taken_in
-from .choosing.pipeline import Pipeline
-from .choosing.recipe import Recipe
-from .choosing.splits import Choice
-from .choosing.task import Run, needs_choice
-from .choosing.units import Unit
+from .choosing.search.base import Path
+from .choosing.stages.centre import Centre
+from .choosing.stages.graphs import Graphs
+from .choosing.stages.polish import Polish
+from .choosing.stages.smooth_field import SmoothField
+from .choosing.task import needs_choice
 from .choosing.updating import core_of
 from .fit import Fit
 from .io.checkpoints import kept_seed, opened
 from .io.formats import read
-from .labels import Labels
 from .losses import Loss, Robust, Square
 from .methods.base import Callback, Method, Status
 from .methods.problem import Problem
-from .methods.search import Path
 from .models import Model
 
 
@@ -55,10 +55,10 @@ def complete(
     method: str | Method | Sequence[str | Method] = "auto",
     loss: str | Loss | Robust = "square",
     same: Sequence[int | str] | None = None,
-    laplacian: Mapping[Any, Any] | None = None,
-    smooth: Sequence[int | str] | str | None = "auto",
-    centre: bool | str = "auto",
-    refine: str | None = None,
+    laplacian: Mapping[Any, Any] | Graphs | None = None,
+    smooth: Sequence[int | str] | str | SmoothField | None = "auto",
+    centre: bool | str | Centre = "auto",
+    refine: str | Polish | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
     dtype: DTypeLike = np.float64,
@@ -219,18 +219,13 @@ def complete(
         one_blas_thread,
         threads(n_jobs),
     ):
-        unit = Unit.of(job.task.observations, job.task.loss, methods)
-        pipeline = Pipeline(unit.task(job.task), Run(random, clock, display, callback, interrupts, unit))
-        if choosing:
-            outcome = pipeline.best_of(unit.methods(methods), all_of_them=every)
-        else:
-            outcome = pipeline.as_given(unit.methods(methods)[0])
-        baselines = unit.baselines(_simple_answers(pipeline, outcome, labels, display))
-        outcome = unit.outcome(outcome)
-        warn_of_empty_slices(outcome, job.task, labels)
-        warn_of_a_fit_near_zero(outcome, job.task)
-        warn_of_a_simple_answer(outcome, baselines, labels)
-        fit = _fit(outcome, job, asked, seed, limits, baselines, display.timing())
+        context = Context(random, clock, display, callback, interrupts)
+        answer = completed(job.task, methods, context, labels, choosing=choosing, every=every)
+        warn_of_empty_slices(answer, job.task, labels)
+        warn_of_a_fit_near_zero(answer, job.task)
+        warn_of_a_simple_answer(answer, labels)
+        answer = replace(answer, recipe=replace(answer.recipe, seed=seed, asked=asked))
+        fit = _fit(answer, job, limits, display.timing())
     return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
 
 
@@ -268,17 +263,6 @@ def _identity(job: Job, methods: Sequence[Any], seed: int) -> dict[str, str]:
     }
 
 
-def _simple_answers(pipeline: Pipeline, outcome: Outcome, labels: Labels, display: Display) -> tuple[Baseline, ...]:
-    """Return simple answers at the held-out entries; none if there are none, or if the user stops here."""
-    if outcome.held_out is None:
-        return ()
-    display.begin("comparing with simple answers", None)
-    try:
-        return baselines_of(pipeline.splits, outcome.held_out, labels)
-    except KeyboardInterrupt:
-        return ()
-
-
 def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Job:
     """Return the job without its start, if that is an answer of another kind than the method has."""
     shape = job.task.observations.shape
@@ -291,40 +275,20 @@ def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Jo
     return job if usable else replace(job, task=replace(job.task, start=None))
 
 
-def _fit(
-    outcome: Outcome,
-    job: Job,
-    asked: Mapping[str, Any],
-    seed: int,
-    bounds: tuple[float, float] | None,
-    baselines: tuple[Baseline, ...],
-    timing: Timing,
-) -> Fit:
-    recipe = Recipe(
-        method=outcome.method,
-        loss=outcome.loss,
-        holdout=outcome.holdout,
-        centred=outcome.centred,
-        smoothing=outcome.smoothing,
-        polish=outcome.polish,
-        fills=tuple(outcome.fills),
-        mu=outcome.mu,
-        seed=seed,
-        asked=asked,
-    )
+def _fit(answer: Answer, job: Job, bounds: tuple[float, float] | None, timing: Timing) -> Fit:
     return Fit(
-        model=outcome.result.model,
-        status=outcome.result.status,
-        history=outcome.result.history,
-        recipe=recipe,
-        path=Path(outcome.points) if outcome.points else None,
-        error_bars=outcome.error_bars,
-        baselines=baselines,
+        model=answer.result.model,
+        status=answer.result.status,
+        history=answer.result.history,
+        recipe=answer.recipe,
+        path=Path(answer.points) if answer.points else None,
+        error_bars=answer.error_bars,
+        baselines=answer.baselines,
         timing=timing,
         bounds=bounds,
         observations=job.observations,
-        core=outcome.core,
-        corrupt=outcome.corrupt,
+        core=answer.result.core,
+        corrupt=answer.corrupt,
         labels=job.labelled.labels,
         restore=job.labelled.restore,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, overload
@@ -20,16 +20,16 @@ from .adapters.registry import answered_table, is_table
 from .adapters.restoring import Restorer
 from .choosing.baselines import Baseline
 from .choosing.error_bars import ErrorBars
-from .choosing.held_out import HeldOut
+from .choosing.holdout.held_out import HeldOut
 from .choosing.intervals import interval_at
 from .choosing.outliers import outliers, predicted_at
 from .choosing.recipe import Recipe
+from .choosing.search.base import Path
 from .io.fit_folders import FitFolder
 from .io.fits import read_fit, save_fit
 from .labels import Labels
 from .losses import Logistic, expected
 from .methods.base import Callback, History, Status
-from .methods.search import Path
 from .models import Model
 from .models.base import DENSE_LIMIT
 from .observations import Observations
@@ -385,6 +385,7 @@ class Fit(Summary):
         missing: str | None = None,
         value: str | None = None,
         layout: str | None = None,
+        laplacian: Mapping[Any, Any] | None = None,
         time_limit: float | None = None,
         rng: int | np.random.Generator | None = None,
         progress: bool = False,
@@ -393,8 +394,8 @@ class Fit(Summary):
     ) -> Fit:
         """Return a fit of the old data and new data together, at a fraction of the cost of a new search.
 
-        The method and its settings, centring, the smooth field, the polish and the loss stay as they were chosen. The
-        method goes on from its answer. Intervals rest on the earlier held-out errors and, with 200 new entries or more,
+        The recipe stays as it was chosen: the method and its settings, the stages around it, and the loss. The method
+        goes on from its answer. Intervals rest on the earlier held-out errors and, with 200 new entries or more,
         on a tenth of these, which another fit leaves out. New entries replace old ones at the same place. After a
         robust loss, old entries that were judged corrupt stay out, and new ones are taken as sound. Ctrl-C before the
         new answer has begun is an interrupt: the old fit is then the best answer.
@@ -404,6 +405,8 @@ class Fit(Summary):
         new
             New entries, as any kind of data that `tensorfill.complete` takes. A label that is not known yet, such as a
             new day, user or station, is a new index of its mode. Data without labels counts indices from 0.
+        laplacian
+            The graphs of all indices, old and new, by mode; only for modes with a graph that have new indices.
         missing, value, layout, time_limit, rng, progress, callback, n_jobs
             As in `tensorfill.complete`.
 
@@ -420,7 +423,7 @@ class Fit(Summary):
         """
         how = {"missing": missing, "value": value, "layout": layout}
         run = {"time_limit": time_limit, "rng": rng, "progress": progress, "callback": callback, "n_jobs": n_jobs}
-        return replace(self, **changes_by(self, new, how, run))
+        return replace(self, **changes_by(self, new, how, run, laplacian))
 
     def save(self, path: str | PathLike[str], *, data: bool = False) -> None:
         """Write the fit to a file that `tensorfill.load` reads.

@@ -81,6 +81,15 @@ class Labels:
         name = self.names[mode]
         return mode if name == f"mode_{mode}" else name
 
+    def in_words(self, mode: int) -> str:
+        """Return a mode in a sentence.
+
+        >>> Labels.plain(2).in_words(1)
+        'mode 1'
+        """
+        called = self.called(mode)
+        return called if isinstance(called, str) else f"mode {called}"
+
     def numbers(self, modes: Any) -> Any:
         """Return a list of modes as numbers; what is no list stays as it is, for others to check.
 

@@ -9,15 +9,16 @@ import numpy as np
 from ._support.checks import generator, whole_number
 from ._support.parallel import one_blas_thread
 from .choosing.candidates import candidates
+from .choosing.context import Context
+from .choosing.holdout.splits import Choice, make_splits
 from .choosing.job import taken_in
-from .choosing.splits import Choice, make_splits
-from .choosing.trials import Trials
-from .choosing.units import Unit
-from .choosing.walk import search_for
+from .choosing.search.base import Path, PathPoint
+from .choosing.search.nort import NortSearch
+from .choosing.search.table import search_for
+from .choosing.search.trials import Trials
+from .choosing.stages.scale import Scale
 from .losses import Loss
 from .methods.base import Method
-from .methods.nort.search import NortSearch
-from .methods.search import Path, PathPoint
 
 __all__ = ["Path", "PathPoint", "path"]
 
@@ -58,10 +59,10 @@ def path(
     random = generator(rng)
     job = taken_in(data, loss=loss, choose=choose)
     found = candidates([method], settings, job)
-    unit = Unit.of(job.task.observations, job.task.loss, found)
-    task, (made,) = unit.task(job.task), unit.methods(found)
+    scale = Scale.of(job.task.observations, job.task.loss, found)
+    task, (made,) = scale.down(job.task), scale.down(found)
     parts, _ = make_splits(task.observations, task.loss, task.choice, random)  # type: ignore[arg-type]
-    trials, search = Trials(parts, random), search_for(made)
+    trials, search = Trials(parts, Context(random)), search_for(made)
     if isinstance(search, NortSearch):
         search.trace(trials, q, None if points is None else whole_number(points, "points", at_least=1))
     elif q is not None or points is not None:
@@ -69,4 +70,4 @@ def path(
     else:
         search.run(trials)
         search.finish(trials)
-    return Path([unit.point(point) for point in trials.points])
+    return scale.up(Path(trials.points))

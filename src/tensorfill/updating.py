@@ -13,9 +13,15 @@ from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
 from .adapters.registry import take_in
 from .adapters.restoring import regrown
-from .choosing.task import Run
-from .choosing.units import Unit, check_size
-from .choosing.updating import core_of, grown, updated
+from .choosing.completing import shown
+from .choosing.context import Context
+from .choosing.recipe import Recipe
+from .choosing.stages.base import Lift
+from .choosing.stages.graphs import Graphs
+from .choosing.stages.kernel_width import checked_graphs
+from .choosing.stages.scale import Scale, check_size
+from .choosing.updating import Grown, core_of, grown, updated
+from .graphs import KernelGraph
 from .losses import prepare
 from .methods.base import Status
 from .observations import Observations
@@ -25,7 +31,9 @@ if TYPE_CHECKING:
 
 
 @one_blas_thread
-def changes_by(fit: Fit, new: Any, how: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
+def changes_by(
+    fit: Fit, new: Any, how: Mapping[str, Any], run: Mapping[str, Any], laplacian: Mapping[Any, Any] | None = None
+) -> dict[str, Any]:
     """Return what new data changes in a fit, by the name of the field.
 
     Parameters
@@ -38,41 +46,70 @@ def changes_by(fit: Fit, new: Any, how: Mapping[str, Any], run: Mapping[str, Any
         How it is read, as in `tensorfill.adapters.take_in`.
     run
         The time limit, the generator, the progress bar, the callback and the number of threads.
+    laplacian
+        Graphs by mode of the old and the new indices.
     """
     if fit.observations is None:
         raise ValueError(
             "update needs the data of the fit, which a file does not hold; save the fit with data=True, or give the "
             "data with dataclasses.replace(fit, observations=...)."
         )
-    if "laplacian" in fit.recipe.asked:
-        raise ValueError("update does not take a fit with graphs, since new indices have no place in them.")
     sound = fit.observations if fit.corrupt is None else fit.observations.select(~fit.corrupt)
     raw = grown(fit.labels, sound, take_in(new, **how))
     check_size(raw.all)
-    unit = Unit.of(raw.all, fit.loss, [fit.recipe.method])
-    into = unit.inverse
-    old = None if raw.old is None else unit.observations(_prepared(fit.loss, raw.old))
-    data = replace(raw, old=old, new=unit.observations(_prepared(fit.loss, raw.new)))
+    recipe = _with_graphs(fit.recipe, raw, laplacian)
+    scale = Scale.of(raw.all, fit.loss, [recipe.method])
+    old = None if raw.old is None else scale.down(_prepared(fit.loss, raw.old))
+    data = replace(raw, old=old, new=scale.down(_prepared(fit.loss, raw.new)))
     clock = Clock(run["time_limit"])
     jobs = threads(run["n_jobs"])
     with Interrupts(clock) as interrupts, Display(run["progress"]) as display, jobs, interrupts.welcome():
-        along = Run(generator(run["rng"]), clock, display, run["callback"], interrupts, unit)
-        bars = None if fit.error_bars is None else into.error_bars(fit.error_bars)
-        made = updated(into.recipe(fit.recipe), data, into.model(fit.core or core_of(fit.model)), bars, along)
-    result = unit.result(made.result, made.recipe.method)
+        along = Context(generator(run["rng"]), clock, display, run["callback"], interrupts, scale)
+        along = replace(along, callback=shown(along, Lift()))
+        core, bars = scale.down(fit.core or core_of(fit.model)), scale.down(fit.error_bars)
+        answer = updated(scale.down(recipe), data, core, bars, along)
+    answer = scale.up(answer, answer.recipe.method)
     same = raw.new.shape == fit.shape
     return {
-        "model": result.model,
-        "status": Status.INTERRUPTED if interrupts.noted else result.status,
-        "history": result.history,
-        "recipe": unit.recipe(made.recipe),
-        "error_bars": None if made.error_bars is None else unit.error_bars(made.error_bars),
-        "core": None if fit.core is None else unit.model(made.core),
+        "model": answer.result.model,
+        "status": Status.INTERRUPTED if interrupts.noted else answer.result.status,
+        "history": answer.result.history,
+        "recipe": answer.recipe,
+        "error_bars": answer.error_bars,
+        "core": answer.result.core,
         "observations": raw.all,
         "corrupt": None,
         "labels": raw.labels,
         "restore": fit.restore if same else regrown(fit.restore, raw.labels, raw.new.shape),
     }
+
+
+def _with_graphs(recipe: Recipe, data: Grown, given: Mapping[Any, Any] | None) -> Recipe:
+    """Return the recipe with the graphs of all indices, old and new."""
+    stage = recipe.stage(Graphs)
+    if stage is None:
+        if given is not None:
+            raise ValueError("laplacian is for a fit with graphs; this one has none, so complete all data with it.")
+        return recipe
+    if not all(hasattr(graph, "shape") for graph in stage.laplacians.values()):
+        raise ValueError("update needs the graphs of the fit, which a file does not hold; complete all data instead.")
+    graphs = {**stage.laplacians, **checked_graphs(data.labels.numbered(given, "laplacian"), data.new.shape)}
+    kernels = [mode for mode, graph in graphs.items() if isinstance(graph, KernelGraph)]
+    if kernels:
+        raise ValueError(
+            f"laplacian must be Laplacians if a fit is updated, but a kernel was given for mode {kernels[0]}; "
+            "give kernel.laplacian(width)."
+        )
+    for mode, graph in graphs.items():
+        called = data.labels.called(mode)
+        if graph.shape[0] != data.new.shape[mode]:
+            raise ValueError(
+                f"the {len(data.fresh(mode)):,} new indices of mode {called!r} have no place in its graph; give the "
+                f"Laplacian of all {data.new.shape[mode]:,} indices, as in "
+                f"fit.update(new, laplacian={{{called!r}: graph}})."
+            )
+    before = tuple(replace(each, laplacians=graphs) if isinstance(each, Graphs) else each for each in recipe.before)
+    return replace(recipe, before=before)
 
 
 def _prepared(loss: Any, entries: Observations) -> Observations:

@@ -7,7 +7,7 @@ import pytest
 
 from tensorfill import Observations
 from tensorfill.choosing.centring import may_help
-from tensorfill.choosing.splits import whole_split
+from tensorfill.choosing.holdout.splits import whole_split
 from tensorfill.losses import Square
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from tensorfill import Choice, Nort, Observations, Status, complete
 from tensorfill.algebra.unfolding import unfold
-from tensorfill.choosing.holdout import make_holdout
-from tensorfill.choosing.splits import Split
-from tensorfill.choosing.trials import Trials
+from tensorfill.choosing.holdout.kinds import make_holdout
+from tensorfill.choosing.holdout.splits import Split
+from tensorfill.choosing.search.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.nort import search as nort_search
 from tensorfill.methods.nort.descent import SPARE_RANK, largest_cut
-from tensorfill.methods.nort.paths import LEAST_WEIGHT, Candidate, NoiseEdge
-from tensorfill.methods.nort.search import NortSearch
+from tensorfill.choosing.search.candidates import LEAST_WEIGHT, Candidate, NoiseEdge
+from tensorfill.choosing.search.nort import NortSearch
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, CappedL1, Nuclear, cut

@@ -8,10 +8,10 @@ import pytest
 from tensorfill import Clock, Observations, complete
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import MOST_ITERATIONS, smooth_field
-from tensorfill.choosing.kernel_width import FOLDS, best_width
+from tensorfill.choosing.stages.kernel_width import FOLDS, best_width
 from tensorfill.choosing.neighbours import Neighbourhood
-from tensorfill.choosing.score_effects import FEWEST_SWEEPS, fit_score_effects
-from tensorfill.choosing.smooth_field import STIFFNESSES, Smoothing, nothing
+from tensorfill.choosing.stages.score_effects import FEWEST_SWEEPS, fit_score_effects
+from tensorfill.choosing.stages.smooth_field import STIFFNESSES, Smoothing, nothing
 from tensorfill.graphs import haversine
 from tensorfill.losses import Logistic, Poisson
 from tensorfill.methods.grow.growth import Growth
@@ -104,7 +104,7 @@ def test_effects_of_scores_are_an_answer_when_the_time_is_over(loss):
 
 
 def test_the_effects_of_a_split_are_fitted_once(monkeypatch):
-    import tensorfill.choosing.splits as splits
+    import tensorfill.choosing.holdout.splits as splits
 
     fitted, calls = splits.fit_score_effects, []
 

@@ -7,7 +7,7 @@ import pytest
 
 from tensorfill import Choice, Observations, complete, load
 from tensorfill.choosing.doubts import DoubtfulFitWarning
-from tensorfill.choosing.empty_slices import Neighbours, fill_empty_slices
+from tensorfill.choosing.stages.empty_slices import Neighbours, fill_empty_slices
 from tensorfill.choosing.error_bars import ErrorBars, SliceErrors
 from tensorfill.graphs import chain
 from tensorfill.losses import Square

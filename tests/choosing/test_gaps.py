@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tensorfill import Choice, Observations, complete
-from tensorfill.choosing.gaps import gaps_along, under_moved_gaps, window_of_gaps
-from tensorfill.choosing.holdout import make_holdout
+from tensorfill.choosing.holdout.gaps import gaps_along, under_moved_gaps, window_of_gaps
+from tensorfill.choosing.holdout.kinds import make_holdout
 from tensorfill.metrics import rmse
 
 

@@ -9,7 +9,7 @@ from tensorfill import Observations, complete
 from tensorfill._support.clock import Clock, TimeUp
 from tensorfill.choosing import judging
 from tensorfill.choosing.corrupt import Watch
-from tensorfill.choosing.judging import ByNeighbours, LowRank, corrupt_entries, limit_of
+from tensorfill.choosing.judging import ByNeighbours, ByLowRank, corrupt_entries, limit_of
 from tensorfill.choosing.neighbours import Neighbourhood, bounded_mean, ordered_modes
 from tensorfill.methods.base import Stopped
 
@@ -97,10 +97,10 @@ def test_filled_replaces_outliers_of_given_settings_and_nothing_with_another_los
 def test_a_fold_is_predicted_by_a_fit_that_did_not_see_it():
     dirty, _ = low_rank(0.0)
     observations = Observations.from_dense(dirty)
-    judge = LowRank(observations, None, None, np.random.default_rng(0), Watch())
+    judge = ByLowRank(observations, None, None, np.random.default_rng(0), Watch())
     inside = judge.fold(0)
     changed = np.where(inside, 1e3, observations.values)
-    again = LowRank(observations.with_values(changed), None, None, np.random.default_rng(0), Watch())
+    again = ByLowRank(observations.with_values(changed), None, None, np.random.default_rng(0), Watch())
     again.fold(0)
     # The path may end elsewhere, because the fold also chooses the point of the path.
     assert np.abs(again.predictions[inside]).max() < 10 * np.nanmax(np.abs(dirty))

@@ -8,11 +8,11 @@ import pytest
 from tensorfill import Choice, Clock, Nort, Observations, Status, complete, graphs
 from tensorfill.choosing import pipeline as stages
 from tensorfill.choosing import refit
-from tensorfill.choosing.smooth_field import Smoothing
-from tensorfill.choosing.splits import Split
+from tensorfill.choosing.stages.smooth_field import Smoothing
+from tensorfill.choosing.holdout.splits import Split
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
-from tensorfill.methods.grow.search import GrowSearch
+from tensorfill.choosing.search.grow import GrowSearch
 from tensorfill.methods.tucker_als import TuckerAls
 from tensorfill.metrics import rmse
 from tensorfill.penalties import PENALTIES

@@ -8,8 +8,8 @@ import pytest
 from tensorfill import Nort
 from tensorfill._support.clock import Clock
 from tensorfill.choosing import polish as module
-from tensorfill.choosing.polish import MOST_SWEEPS, Polish, polished_if_better
-from tensorfill.choosing.splits import Choice, make_splits
+from tensorfill.choosing.stages.polish import MOST_SWEEPS, Polish, polished_if_better
+from tensorfill.choosing.holdout.splits import Choice, make_splits
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.tucker_als import TuckerAls

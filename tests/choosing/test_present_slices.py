@@ -6,7 +6,7 @@ import pytest
 import tensorfill
 from tensorfill import Choice, Observations
 from tensorfill.choosing import present_slices
-from tensorfill.choosing.present_slices import PresentSlices
+from tensorfill.choosing.stages.present_slices import PresentSlices
 from tensorfill.choosing.task import Task
 from tensorfill.graphs import chain
 

@@ -7,7 +7,7 @@ import pytest
 
 from tensorfill import Observations
 from tensorfill.choosing.error_bars import ErrorBars
-from tensorfill.choosing.resemblance import _logistic_scores, distances, sample_of_missing, weights_of
+from tensorfill.choosing.holdout.resemblance import _logistic_scores, distances, sample_of_missing, weights_of
 from tensorfill.models import Dense
 
 

@@ -10,11 +10,11 @@ from scipy.special import expit
 
 from tensorfill import CP, Nort, Observations, Problem, complete
 from tensorfill.choosing.centring import UNEVEN, are_balanced, centred_split
-from tensorfill.choosing.score_effects import fit_score_effects
-from tensorfill.choosing.splits import Split
-from tensorfill.choosing.trials import Trials
+from tensorfill.choosing.stages.score_effects import fit_score_effects
+from tensorfill.choosing.holdout.splits import Split
+from tensorfill.choosing.search.trials import Trials
 from tensorfill.losses import Huber, Logistic, Poisson, Square, prepare
-from tensorfill.methods.search import are_better
+from tensorfill.choosing.search.base import are_better
 from tensorfill.models import Centred
 from tests.refusal import refuses
 

@@ -12,8 +12,8 @@ from tensorfill import Clock, Observations, complete, graphs
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import POWER, smooth_field
 from tensorfill.choosing.pipeline import Pipeline
-from tensorfill.choosing.smooth_field import Smoothing, loss_alone, smooth_modes
-from tensorfill.choosing.splits import Split
+from tensorfill.choosing.stages.smooth_field import Smoothing, loss_alone, smooth_modes
+from tensorfill.choosing.holdout.splits import Split
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse

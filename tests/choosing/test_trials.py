@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tensorfill import Nort, Status
-from tensorfill.choosing.splits import Choice, make_splits
-from tensorfill.choosing.trials import CHECKED_EVERY, FIRST_CHECK, Trials
+from tensorfill.choosing.holdout.splits import Choice, make_splits
+from tensorfill.choosing.search.trials import CHECKED_EVERY, FIRST_CHECK, Trials
 from tensorfill.datasets import synthetic
 from tensorfill.graphs import chain
 from tensorfill.losses import Square

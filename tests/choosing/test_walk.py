@@ -10,9 +10,9 @@ import pytest
 
 from tensorfill import Method, Observations, complete
 from tensorfill.choosing.doubts import DoubtfulFitWarning
-from tensorfill.choosing.splits import Split
-from tensorfill.choosing.trials import Trials, error_of, standard_error_of
-from tensorfill.choosing.walk import PATIENCE, Walk
+from tensorfill.choosing.holdout.splits import Split
+from tensorfill.choosing.search.trials import Trials, error_of, standard_error_of
+from tensorfill.choosing.search.walk import PATIENCE, Walk
 from tensorfill.losses import Square
 from tensorfill.methods.base import Axis, Progress
 from tensorfill.methods.problem import Problem

@@ -11,9 +11,9 @@ import pytest
 
 import tensorfill.completion
 from tensorfill import Choice, Grow, TuckerAls, load
-from tensorfill.choosing.holdout import Holdout
+from tensorfill.choosing.holdout.kinds import Holdout
 from tensorfill.io import read, write
-from tensorfill.methods.grow.search import GrowSearch
+from tensorfill.choosing.search.grow import GrowSearch
 from tensorfill.observations import Observations
 
 from .examples import SHAPE, facts, said, tables_of_products

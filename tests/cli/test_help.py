@@ -42,7 +42,7 @@ def test_help_does_not_wait_for_the_methods():
 
 
 def test_the_options_name_what_the_library_has():
-    from tensorfill.choosing.corrupt import is_robust
+    from tensorfill.losses.robust import is_robust
     from tensorfill.cli import fitting
     from tensorfill.losses import LOSSES
     from tensorfill.methods.registry import METHODS

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tensorfill import CP, Choice, Nort, Observations, SoftImpute, Status, TuckerAls, complete, load
-from tensorfill.choosing.polish import Polish
-from tensorfill.choosing.smooth_field import Smoothing
+from tensorfill.choosing.stages.polish import Polish
+from tensorfill.choosing.stages.smooth_field import Smoothing
 from tensorfill.io.typed import Unsaved, decoded, encoded
 from tensorfill.losses import Huber, Logistic, Poisson, Robust
 from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Elementwise, Nuclear

@@ -13,7 +13,7 @@ import pytest
 from tensorfill import Nort, TuckerAls
 from tensorfill.labels import Labels
 from tensorfill.methods.base import Method
-from tensorfill.methods.search import PathPoint
+from tensorfill.choosing.search.base import PathPoint
 from tensorfill.penalties import LSP, Nuclear
 from tensorfill.plots import path
 from tensorfill.plots.drawing import COLOURS, MARKERS

@@ -17,8 +17,8 @@ import pytest
 
 import tensorfill
 from tensorfill import Observations
-from tensorfill.choosing.empty_slices import SliceFill
-from tensorfill.choosing.polish import Polish
+from tensorfill.choosing.stages.empty_slices import SliceFill
+from tensorfill.choosing.stages.polish import Polish
 from tensorfill.labels import Labels
 from tensorfill.losses import Huber
 from tensorfill.methods.base import History, Record

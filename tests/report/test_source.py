@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Choice, Nort, SmoothedNort, TuckerAls, graphs
-from tensorfill.choosing.holdout import Holdout
+from tensorfill.choosing.holdout.kinds import Holdout
 from tensorfill.io.typed import Unsaved
 from tensorfill.losses import Huber, Logistic, Poisson, Square
 from tensorfill.losses.robust import Envelope, Robust, SmoothedRobust

@@ -85,7 +85,9 @@ class Display:
         return self._watch.timing()
 
     def iteration(self, record: Iteration) -> None:
-        """Show an iteration."""
+        """Show an iteration of a stage whose steps are counted."""
+        if self._estimate is None:
+            return
         words = [f"objective {record.objective:.5g}", f"ranks {record.ranks}"]
         if self._best < math.inf:
             words.append(f"best held-out error {self._best:.4g}")

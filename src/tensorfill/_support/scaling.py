@@ -6,6 +6,13 @@ import math
 import sys
 from typing import Any
 
+UNIT = "unit"
+"""The key under which the metadata of a dataclass field says what the field measures."""
+
+VALUE, LOSS, ERROR, OBJECTIVE, SETTINGS = ({UNIT: unit} for unit in ("value", "loss", "error", "objective", "settings"))
+"""What a field measures: a value of the data, the loss of an entry, the root of a loss, the objective of a method, or
+settings of a method by name. Anything else does not depend on the unit of the data."""
+
 
 def times_power_of_two(value: Any, exponent: float) -> Any:
     """Return a number, or each of several, times two to a power; exact if the power is whole.

@@ -19,7 +19,7 @@ STEPS_COMPARED = 8
 
 
 @dataclass(frozen=True)
-class Stage:
+class TimedStage:
     """A stage of a run, and the seconds that it took."""
 
     name: str
@@ -37,11 +37,11 @@ class Timing:
 
     Examples
     --------
-    >>> print(Timing((Stage("preparing", 0.5), Stage("fitting", 71.5))))
+    >>> print(Timing((TimedStage("preparing", 0.5), TimedStage("fitting", 71.5))))
     1 min 12 s: fitting 1 min 12 s
     """
 
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[TimedStage, ...] = ()
 
     @property
     def total(self) -> float:
@@ -78,7 +78,7 @@ class Stopwatch:
     def timing(self) -> Timing:
         """Return what the time went into until now."""
         self.begin(self._name)
-        return Timing(tuple(Stage(name, seconds) for name, seconds in self._seconds.items()))
+        return Timing(tuple(TimedStage(name, seconds) for name, seconds in self._seconds.items()))
 
 
 class Estimate:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .._support.clock import Clock
+from .._support.scaling import VALUE
 from .._support.types import Floats, Integers
 from ..labels import Labels
 from ..losses import expected, restore
+from ..models.folded import nothing
 from ..observations import Observations
-from .additive_effects import fit_additive
-from .centring import can_centre, centred_split
-from .held_out import HeldOut
+from .holdout.held_out import HeldOut
+from .holdout.splits import Split
 from .neighbours import ordered_modes
-from .smooth_field import nothing
-from .splits import Split
+from .stages.additive_effects import fit_additive
+from .stages.centre import Offset, can_centre
 
 MEAN, EFFECTS, INTERPOLATION = "mean", "effects", "interpolation"
 
@@ -47,7 +49,7 @@ class Baseline:
     """
 
     kind: str
-    error: float
+    error: float = field(metadata=VALUE)
     is_better: bool = False
     mode: int | None = None
 
@@ -59,8 +61,7 @@ class Baseline:
         """
         if self.mode is None:
             return "the mean of all entries" if self.kind == MEAN else "the effects of each index"
-        called = labels.called(self.mode)
-        return f"interpolation along {called if isinstance(called, str) else f'mode {called}'}"
+        return f"interpolation along {labels.in_words(self.mode)}"
 
 
 def baselines_of(splits: Sequence[Split], fit: HeldOut, labels: Labels) -> tuple[Baseline, ...]:
@@ -144,15 +145,15 @@ def _values(split: Split) -> Floats:
 
 def _effects(split: Split) -> Floats:
     """Return the mean and the effects of each index at the held-out entries, on the scale of the data."""
+    zero = nothing(_fitted(split).shape, _fitted(split).dtype)
     if can_centre(split.problem.loss):
-        return expected(split.problem.loss, centred_split(split).predict(nothing(_fitted(split))))
-    offset = split.whole_offset(fit_additive(_fitted(split)))
-    return offset.predict(split.held_out.coords)
+        return expected(split.problem.loss, split.centred(Clock()).predict(zero))
+    return replace(split, lifts=(*split.lifts, Offset(fit_additive(_fitted(split))))).predict(zero)
 
 
 def _ordered(split: Split, labels: Labels) -> list[int]:
     """Return the modes with an order along which neighbours are alike; none if slices without entries are left out."""
-    if split.reduced is not None and split.reduced.extensions:
+    if split.unseen is None:
         return []
     # A generator of its own, so that nothing else depends on the comparison.
     alike = ordered_modes(_fitted(split), np.random.default_rng(0))

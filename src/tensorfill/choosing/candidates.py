@@ -10,13 +10,13 @@ from typing import Any
 from .._support.checks import listed
 from ..labels import Labels
 from ..losses import Square
+from ..losses.robust import is_robust
 from ..methods.base import Method, Unsuited
 from ..methods.problem import Problem
 from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
-from .corrupt import is_robust
+from .holdout.splits import Choice
 from .job import Job
-from .splits import Choice
 from .task import Task
 
 MOST_NAMED = 6

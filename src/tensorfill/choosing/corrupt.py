@@ -11,7 +11,7 @@ import numpy as np
 from .._support.checks import generator
 from .._support.clock import Clock
 from .._support.types import Booleans
-from ..losses.robust import EFFICIENT, ROBUST, Robust, make_robust, noise_scale
+from ..losses.robust import EFFICIENT, Robust, make_robust, noise_scale
 from ..methods.base import Callback, Result
 from ..methods.nort import Nort
 from ..methods.nort.descent import MOST_POINTS, PATH_ITERATIONS, PATH_TOLERANCE, RATIO, largest_cut, with_room
@@ -164,11 +164,6 @@ def without_gross_sizes(observations: Observations) -> Observations:
         return observations
     most = GROSS[observations.dtype.name] * float(np.median(sizes[sizes > 0]))
     return observations if sizes.max() <= most else observations.with_values(np.clip(values, -most, most))
-
-
-def is_robust(loss: object) -> bool:
-    """Return whether a loss is for data with outliers: a name in `tensorfill.losses.ROBUST`, or a `Robust`."""
-    return isinstance(loss, Robust) or (isinstance(loss, str) and loss in ROBUST)
 
 
 def named_robust(loss: str | Robust, noise: float) -> Robust:

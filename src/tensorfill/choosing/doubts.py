@@ -11,11 +11,12 @@ import numpy as np
 from .._support.words import percent, written
 from ..labels import Labels
 from ..losses import Huber, Square
+from ..losses.robust import is_robust
 from ..metrics import rmse
 from ..observations import Observations
-from .answer import Outcome
 from .baselines import INTERPOLATION, Baseline
-from .corrupt import is_robust
+from .completing import Answer
+from .stages.empty_slices import EmptySlices
 from .task import Task
 
 NEAR_ZERO = 0.95
@@ -37,19 +38,19 @@ class NothingMissingWarning(UserWarning):
     """Data without any missing entry."""
 
 
-def warn_of_a_fit_near_zero(outcome: Outcome, task: Task) -> None:
+def warn_of_a_fit_near_zero(answer: Answer, task: Task) -> None:
     """Warn of an answer that predicts hardly better than zero does, at held-out entries or at all if none were."""
-    if not isinstance(task.loss, Square | Huber) or not outcome.result.status.is_finished:
+    if not isinstance(task.loss, Square | Huber) or not answer.result.status.is_finished or _are_slices(answer):
         return
-    if outcome.holdout is not None and outcome.holdout.is_slices:
-        return
-    if outcome.error_bars is None:
+    held_out = None if answer.error_bars is None else answer.error_bars.held_out
+    if held_out is None:
         some = slice(None, None, max(1, len(task.observations) // ENOUGH))
-        values = task.observations.values[some]
-        error = rmse(outcome.result.model.predict(task.observations.coords[some]), values)
-        where, zero = "observed entries", rmse(np.zeros_like(values), values)
+        where, values = "observed entries", task.observations.values[some]
+        error = rmse(answer.result.model.predict(task.observations.coords[some]), values)
     else:
-        where, zero, error = "held-out entries", outcome.error_of_zero, outcome.error_bars.rmse
+        where, values = "held-out entries", held_out.observed
+        error = rmse(held_out.predicted, values)
+    zero = rmse(np.zeros_like(values), values)
     if error > NEAR_ZERO * zero > 0:
         warnings.warn(
             f"The answer is hardly better than 0 everywhere: its root mean square error on {where} is {error:.4g}, and "
@@ -57,6 +58,11 @@ def warn_of_a_fit_near_zero(outcome: Outcome, task: Task) -> None:
             DoubtfulFitWarning,
             stacklevel=3,
         )
+
+
+def _are_slices(answer: Answer) -> bool:
+    """Return whether whole slices were held out, which low rank alone predicts as 0."""
+    return answer.recipe.holdout is not None and answer.recipe.holdout.is_slices
 
 
 def doubt_of(baselines: Sequence[Baseline], error: float, labels: Labels) -> str | None:
@@ -72,12 +78,12 @@ def doubt_of(baselines: Sequence[Baseline], error: float, labels: Labels) -> str
     )
 
 
-def warn_of_a_simple_answer(outcome: Outcome, baselines: Sequence[Baseline], labels: Labels) -> None:
+def warn_of_a_simple_answer(answer: Answer, labels: Labels) -> None:
     """Warn of an answer that is worse than the mean or the effects of each index, at the same held-out entries."""
-    if outcome.error_bars is None or (outcome.holdout is not None and outcome.holdout.is_slices):
+    if answer.error_bars is None or _are_slices(answer):
         return
-    simple = [baseline for baseline in baselines if baseline.kind != INTERPOLATION]
-    doubt = doubt_of(simple, outcome.error_bars.rmse, labels)
+    simple = [baseline for baseline in answer.baselines if baseline.kind != INTERPOLATION]
+    doubt = doubt_of(simple, answer.error_bars.rmse, labels)
     if doubt is not None:
         warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
 
@@ -99,9 +105,10 @@ def warn_of_nothing_missing(seen: Observations, loss: object) -> None:
     )
 
 
-def warn_of_empty_slices(outcome: Outcome, task: Task, labels: Labels) -> None:
+def warn_of_empty_slices(answer: Answer, task: Task, labels: Labels) -> None:
     """Warn of slices without any observed entry, and say how they were filled."""
-    for fill in outcome.fills:
+    stage = answer.recipe.stage(EmptySlices)
+    for fill in () if stage is None else stage.fills:
         size, called = task.observations.shape[fill.mode], repr(labels.called(fill.mode))
         off = f", with an error of {fill.error:.4g} at slices that were held out" if np.isfinite(fill.error) else ""
         warnings.warn(

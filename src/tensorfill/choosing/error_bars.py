@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from .._support.scaling import VALUE
 from .._support.types import Floats, Integers
 from .error_scale import FEWEST, ErrorScale
-from .held_out import HeldOut
+from .holdout.held_out import HeldOut
 
 RATIOS = 33
 """The ratios of the two scales for which quantiles are computed; between them they are interpolated."""
@@ -42,7 +43,7 @@ class SliceErrors:
 
     mode: int
     empty: Integers
-    residuals: Floats
+    residuals: Floats = field(metadata=VALUE)
     slices: int
 
     def half_width(self, share: float) -> float:
@@ -72,7 +73,7 @@ class ErrorBars:
         The held-out entries, for intervals that adapt; None for intervals of one width.
     """
 
-    residuals: Floats
+    residuals: Floats = field(metadata=VALUE)
     weights: Floats | None = None
     slices: Sequence[SliceErrors] = ()
     held_out: HeldOut | None = None

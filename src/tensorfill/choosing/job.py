@@ -15,14 +15,19 @@ from .._support.parallel import one_blas_thread
 from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..losses import Loss, Robust, make_loss, prepare
+from ..losses.robust import is_robust
 from ..models import Model
 from ..observations import Observations
-from .corrupt import is_robust, without_gross_sizes
-from .kernel_width import checked_graphs
-from .smooth_field import smooth_modes
-from .splits import Choice
+from .corrupt import without_gross_sizes
+from .holdout.splits import Choice
+from .stages.base import Stage
+from .stages.centre import Centre
+from .stages.graphs import Graphs
+from .stages.kernel_width import checked_graphs
+from .stages.polish import Polish
+from .stages.scale import check_size
+from .stages.smooth_field import SmoothField, smooth_modes
 from .task import Task
-from .units import check_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +59,26 @@ def taken_in(
     dtype: DTypeLike = np.float64,
     loss: str | Loss | Robust = "square",
     same: Sequence[int | str] | None = None,
-    laplacian: Mapping[Any, Any] | None = None,
-    smooth: Sequence[int | str] | str | None = "auto",
-    centre: bool | str = "auto",
-    refine: str | None = None,
+    laplacian: Mapping[Any, Any] | Graphs | None = None,
+    smooth: Sequence[int | str] | str | SmoothField | None = "auto",
+    centre: bool | str | Centre = "auto",
+    refine: str | Polish | None = None,
     choose: Choice | None = None,
     start: Model | None = None,
 ) -> Job:
     """Return data of any kind with the stages that are asked for, all checked and with modes by number."""
     if choose is not None and not isinstance(choose, Choice):
         raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
-    if not isinstance(centre, bool) and centre != "auto":
+    if not isinstance(centre, bool | Centre) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
-    if refine is not None:
+    if refine is not None and not isinstance(refine, Polish):
         one_of(refine, "refine", ["tucker"])
     taken = take_in(data, missing=missing, value=value, layout=layout)
     labels = taken.labels
     observations = taken.observations.astype(dtype)
     check_size(observations)
-    smooth_by_number: Any = labels.numbers(smooth)
+    smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
+    graphs: Any = laplacian.laplacians if isinstance(laplacian, Graphs) else labels.numbered(laplacian, "laplacian")
     prepared, fitted = loss, observations
     if is_robust(loss):
         fitted = without_gross_sizes(observations)
@@ -80,16 +86,19 @@ def taken_in(
         prepared, values = prepare(make_loss(loss), observations.values)  # type: ignore[arg-type]
         fitted = observations if values is observations.values else observations.with_values(values)
     # Checked now rather than after a search, which can take minutes.
-    smooth_modes(fitted, smooth_by_number)
+    smooth_modes(fitted, list(smooth.modes) if isinstance(smooth, Stage) else smooth_by_number)
     task = Task(
         observations=fitted,
         loss=prepared,
         same=_checked_same(same, labels, fitted.shape),
         choice=_checked_choice(choose or Choice(), labels, loss, dtype),
-        graphs=checked_graphs(labels.numbered(laplacian, "laplacian"), fitted.shape),
-        smooth=smooth_by_number,
-        centre=centre,
-        refine=refine,
+        graphs=checked_graphs(graphs, fitted.shape),
+        asked={
+            **({"laplacian": laplacian} if isinstance(laplacian, Graphs) else {}),
+            "centre": centre,
+            "refine": refine,
+            "smooth": smooth_by_number,
+        },
         start=start,
     )
     return Job(task, observations, taken)

@@ -112,7 +112,7 @@ def corrupt_entries(
     [[2, 3]]
     """
     watch = watch or Watch()
-    low_rank = LowRank(observations, modes, max_rank, rng, watch)
+    low_rank = ByLowRank(observations, modes, max_rank, rng, watch)
     first = low_rank.fold(0)
     ordered = ordered_modes(observations, rng)
     around = Neighbourhood(observations.shape, ordered) if ordered else None
@@ -143,7 +143,7 @@ def _settled(judge: Judge, observations: Observations, around: Neighbourhood | N
     return Verdict(scores <= max(limit_of(scores), far_limit_of(scores)), predictions)
 
 
-class LowRank:
+class ByLowRank:
     """Predicts each fold of the entries by a low-rank fit of the others.
 
     Parameters

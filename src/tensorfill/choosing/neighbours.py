@@ -19,7 +19,7 @@ import numpy as np
 from .._support.clock import Clock
 from .._support.types import Floats, Integers
 from ..observations import Observations
-from .smooth_field import ALIKE, FEWEST_PAIRS, LARGEST, SMALLEST_MODE, neighbour_differences
+from .stages.smooth_field import ALIKE, FEWEST_PAIRS, LARGEST, SMALLEST_MODE, neighbour_differences
 
 ENOUGH = 8
 """So many predictions of an entry are enough: no worse than twice the error of the one that has this rank are used."""

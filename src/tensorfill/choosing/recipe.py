@@ -1,74 +1,72 @@
-"""How an answer was made, as typed objects: enough to make it again."""
+"""What is done to data to get an answer, as typed objects: a recipe can be saved, compared, printed and run again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from ..losses import Loss
+from ..losses import Loss, Square
 from ..losses.robust import Robust
 from ..methods.base import Method
-from .empty_slices import SliceFill
-from .holdout import Holdout
-from .polish import Polish
-from .smooth_field import Smoothing
+from .holdout.kinds import Holdout
+from .stages.base import After, Before, Stage
+
+S = TypeVar("S", bound=Stage)
+
+KEPT = ("loss", "bounds", "dtype", "missing", "value", "layout")
+"""The arguments of `tensorfill.complete` that a repetition has too, beside the stages and the method."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an answer was made.
+    """What is done to a problem: stages, a method, and stages again; `tensorfill.choosing.run` does it.
 
     Parameters
     ----------
+    before
+        The stages before the method, in order.
     method
         The method with all its settings, given or chosen.
+    after
+        The stages after the method, in order.
     loss
         The loss that the entries were fitted with.
     holdout
-        How entries were held out; None if none were.
-    centred
-        Whether the mean and the effect of each index were subtracted first.
-    smoothing
-        The smooth field that is part of the answer, if any.
-    polish
-        The polish by least squares, if any.
-    fills
-        How slices without any observed entry were filled, for each mode that has some.
-    mu
-        The weight of the graph Laplacians, relative to the mean degree.
+        How entries were held out to choose all this; None if none were.
     seed
         The seed of everything that was random.
     asked
         The arguments of `tensorfill.complete` that the caller gave, by name; ``"data"`` if it was a path.
     """
 
-    method: Method
-    loss: Loss | Robust
-    holdout: Holdout | None = None
-    centred: bool = False
-    smoothing: Smoothing | None = None
-    polish: Polish | None = None
-    fills: Sequence[SliceFill] = ()
-    mu: float = 0.0
-    seed: int = 0
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    before: tuple[Before, ...] = ()
+    method: Method = field(kw_only=True)
+    after: tuple[After, ...] = ()
+    loss: Loss | Robust = field(default_factory=Square)
+    holdout: Holdout | None = field(default=None, compare=False)
+    seed: int = field(default=0, compare=False)
+    asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """All stages, in order."""
+        return (*self.before, *self.after)
+
+    def stage(self, kind: type[S]) -> S | None:
+        """Return the stage of a kind; None if there is none."""
+        return next((each for each in self.stages if isinstance(each, kind)), None)
+
+    @property
+    def rounds(self) -> int:
+        """How often the stages before the method are done again beside its answer."""
+        return max((stage.rounds for stage in self.before), default=0)
 
     def arguments(self) -> dict[str, Any]:
         """Return arguments of `tensorfill.complete` that take over what was chosen, with nothing left to search.
 
-        Without stages around the method nothing is held out, so a fit with these arguments has no intervals; give
-        ``choose=Choice()`` too for that.
+        Nothing is held out then, so a fit with these arguments has no intervals; give ``choose=Choice()`` too for that.
         """
-        kept = ["loss", "laplacian", "bounds", "dtype", "missing", "value", "layout"]
-        stages: dict[str, Any] = {}
-        if self.centred or self.smoothing or self.polish or "laplacian" in self.asked:
-            # Entries are held out again, in the same way, and a stage that was not kept is not tried again.
-            kept.append("choose")
-            stages = {
-                "centre": self.centred,
-                "smooth": None if self.smoothing is None else list(self.smoothing.weights),
-                "refine": None if self.polish is None else "tucker",
-            }
-        said = {name: self.asked[name] for name in kept if name in self.asked}
-        return {**said, "method": self.method, **stages, "rng": self.seed}
+        given = {each.name: each for each in self.stages if each.chosen}
+        said = {name: self.asked[name] for name in KEPT if name in self.asked}
+        return {**said, "method": self.method, **given, "rng": self.seed}

@@ -15,23 +15,22 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._support.checks import listed
-from .._support.clock import Clock
 from .._support.types import Floats, Integers
 from ..labels import UNKNOWN, Labelled, Labels
-from ..losses import is_score
 from ..methods.base import Result, Status
 from ..methods.problem import Problem
-from ..models import Centred, FoldedColumns, FoldedLowRank, Model
+from ..models import Centred, Model
 from ..observations import Observations
-from .centring import centred_beside, centred_split, is_of_differences
-from .empty_slices import fill_empty_slices
+from .completing import Answer, filled
+from .context import Context
 from .error_bars import ErrorBars
-from .held_out import HeldOut
+from .holdout.held_out import HeldOut
 from .recipe import Recipe
-from .smooth_field import nothing
-from .splits import Split
-from .task import Run
-from .trials import fitted
+from .run import run
+from .stages.base import Lift, Reduced
+from .stages.centre import is_of_differences
+from .stages.empty_slices import EmptySlices
+from .stages.graphs import Graphs
 
 HELD_OUT = 0.1
 """The share of the new entries that is held out for intervals."""
@@ -95,7 +94,7 @@ class Grown:
             whole = [np.arange(each) for each in model.shape]
             whole[mode] = np.where(rows == UNKNOWN, count, rows)
             model = model.multiplied(mode, matrix).restrict(whole)
-        return model.orthonormal() if isinstance(model, FoldedLowRank | FoldedColumns) else model
+        return model.orthonormal()
 
 
 def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
@@ -141,33 +140,13 @@ def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
     return Grown(Labels(labels.names, tuple(keys), labels.value), tuple(places), before, new)
 
 
-@dataclass(frozen=True, eq=False)
-class Updated:
-    """The answer to old and new data.
-
-    Parameters
-    ----------
-    result
-        The answer of the method with its stages.
-    core
-        The answer of the method alone, to go on from.
-    recipe, error_bars
-        Those of the fit, brought up to date.
-    """
-
-    result: Result
-    core: Model
-    recipe: Recipe
-    error_bars: ErrorBars | None
-
-
 def core_of(model: Model) -> Model:
     """Return what a method can start from: a model without the mean and the effects."""
     return model.model if isinstance(model, Centred) else model
 
 
-def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, run: Run) -> Updated:
-    """Fit old and new entries as a recipe says, from an earlier answer of its method.
+def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, context: Context) -> Answer:
+    """Do to old and new entries what a recipe says, from an earlier answer of its method.
 
     Parameters
     ----------
@@ -179,50 +158,31 @@ def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, ru
         The earlier answer of the method alone.
     bars
         The earlier errors at held-out entries; None for no intervals.
-    run
+    context
         The clock and the rest that accompanies the run.
     """
-    start = data.extended(core)
     if recipe.holdout is not None and data.old is not None:
         recipe = replace(recipe, method=recipe.method.rescaled(1 + len(data.new) / len(data.old)))
+    graphs = recipe.stage(Graphs)
+    recipe = replace(recipe, after=tuple(stage for stage in recipe.after if not isinstance(stage, EmptySlices)))
+    start = data.extended(core)
     new_bars = None if bars is None else _moved(bars, data)
     if new_bars is not None and len(data.new) >= FEWEST:
-        new_bars = _with_new_errors(new_bars, recipe, data, start, run)
-    run.display.begin("fitting all entries", recipe.method.max_iter)
-    result, core = _fitted(recipe, data, start, run)
-    # A generator of its own, so that nothing else depends on whether slices are empty.
-    filled = fill_empty_slices(result.model, data.all, recipe.loss, np.random.default_rng(0))  # type: ignore[arg-type]
-    if new_bars is not None:
-        new_bars = replace(new_bars, slices=filled.errors)
-    recipe = replace(recipe, fills=tuple(filled.fills))
-    return Updated(replace(result, model=filled.model), core, recipe, new_bars)
+        new_bars = _with_new_errors(new_bars, recipe, data, start, context)
+    context.display.begin("fitting all entries", recipe.method.max_iter)
+    result = _run(recipe, data, start, context)
+    answer = Answer(recipe, result, error_bars=new_bars)
+    return filled(answer, Lift(), data.all, () if graphs is None else tuple(graphs.modes))
 
 
-def _fitted(recipe: Recipe, data: Grown, start: Model, run: Run) -> tuple[Result, Model]:
-    """Return the answer with all stages, and that of the method alone."""
-    entries = data.all
-    whole = Split(Problem(entries, recipe.loss), entries)  # type: ignore[arg-type]
-    split = whole
-    if recipe.centred:
-        split = centred_beside(whole, start) if is_score(recipe.loss) else centred_split(whole)
-    method, problem = replace(recipe.method, tol=TIGHTER * recipe.method.tol), split.problem
+def _run(recipe: Recipe, data: Grown, start: Model, context: Context) -> Result:
+    """Run a recipe, from an answer in which new slices are what fits their entries best."""
+    problem = Problem(data.all, recipe.loss)  # type: ignore[arg-type]
     if is_of_differences(problem.loss):
-        start = _folded_in(start, data, problem.observations)
-    first = start if method.can_start_from(start, problem) else None
-    result = fitted(method, problem, first, rng=run.rng, callback=run.watch(), clock=run.clock)
-    model = result.model
-    if recipe.polish is not None and result.finished:
-        model = recipe.polish(problem, model, run.clock)
-    core = model
-    if recipe.smoothing is not None:
-        run.display.begin("smoothing", None)
-        model = recipe.smoothing.added_to(
-            model if recipe.smoothing.low_rank else nothing(entries),
-            problem.observations,
-            # The field is a part of the answer, whatever the time.
-            Clock(),
-        )
-    return replace(result, model=split.whole(model)), core
+        others = [stage for stage in recipe.before if not isinstance(stage, Graphs)]
+        start = _folded_in(start, data, Reduced(problem).by(others, context.clock).problem.observations)
+    tighter = replace(recipe, method=replace(recipe.method, tol=TIGHTER * recipe.method.tol))
+    return run(tighter, problem, start, context, partial=True)
 
 
 def _folded_in(model: Model, data: Grown, entries: Observations) -> Model:
@@ -241,7 +201,7 @@ def _folded_in(model: Model, data: Grown, entries: Observations) -> Model:
         for index in fresh:
             weights[[index], sources] = _weights_of_slices(model, mode, int(index), sources, entries)
         model = model.multiplied(mode, scipy.sparse.csr_array(weights))
-    return model.orthonormal() if isinstance(model, FoldedLowRank | FoldedColumns) else model
+    return model.orthonormal()
 
 
 def _weights_of_slices(model: Model, mode: int, index: int, sources: Integers, entries: Observations) -> Floats:
@@ -269,12 +229,12 @@ def _moved(bars: ErrorBars, data: Grown) -> ErrorBars:
     return replace(bars, held_out=replace(held, coords=coords, around=data.all))
 
 
-def _with_new_errors(bars: ErrorBars, recipe: Recipe, data: Grown, start: Model, run: Run) -> ErrorBars:
+def _with_new_errors(bars: ErrorBars, recipe: Recipe, data: Grown, start: Model, context: Context) -> ErrorBars:
     """Return the errors with those at some new entries, of a fit without them."""
-    run.display.begin("fitting without the held-out entries", recipe.method.max_iter)
-    chosen = run.rng.random(len(data.new)) < HELD_OUT
+    context.display.begin("fitting without the held-out entries", recipe.method.max_iter)
+    chosen = context.rng.random(len(data.new)) < HELD_OUT
     without = replace(data, new=data.new.select(~chosen))
-    result, _ = _fitted(recipe, without, start, run)
+    result = _run(recipe, without, start, context)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if not result.finished:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._support.types import Floats
-    from ..choosing.splits import Choice
+    from ..choosing.holdout.splits import Choice
     from ..fit import Fit
     from ..labels import Labelled
     from ..observations import Observations
@@ -72,7 +72,7 @@ def _run(given: argparse.Namespace) -> int:
     data = read_given(given, given.input)
 
     from .._support.interrupts import Interrupts
-    from ..choosing.splits import Choice
+    from ..choosing.holdout.splits import Choice
     from ..completion import complete
     from ..methods.base import Status
 
@@ -121,7 +121,7 @@ def _check_outputs(given: argparse.Namespace) -> str | None:
 def _check_interval(interval: float, data: Labelled, choice: Choice, seed: int) -> None:
     """Refuse an interval that needs more held-out entries than there will be."""
     from ..choosing.error_bars import check_share
-    from ..choosing.splits import make_splits
+    from ..choosing.holdout.splits import make_splits
     from ..losses import Square
 
     by_number = replace(choice, holdout=data.labels.holdout(choice.holdout))

@@ -74,7 +74,7 @@ def _data(given: argparse.Namespace, interval: float | None) -> int:
     fraction = real_number(given.test_share, "--test-share", above=0, below=1)
     data = read_given(given, given.input)
 
-    from ..choosing.holdout import make_holdout
+    from ..choosing.holdout.kinds import make_holdout
     from ..completion import complete
     from ..labels import Labelled
     from ..methods.base import Status

@@ -27,7 +27,6 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
     """Return what was chosen, in words."""
     from ..results.words import compared_in_words
 
-    recipe = fit.recipe
     tried = f", of {len(fit.path)} tried" if fit.path else ""
     chosen = settings_in_words(fit)
     return [
@@ -35,10 +34,7 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
         ("loss", loss_in_words(fit)),
         ("settings", f"{chosen}{tried}" if chosen else ""),
         ("ranks", _ranks(fit)),
-        ("polished", "by least squares on these ranks" if recipe.polish is not None else ""),
-        ("smooth", _smooth(fit)),
-        ("centred", "mean and effect of each index subtracted first" if recipe.centred else ""),
-        ("empty slices", "; ".join(f"{fit.labels.names[fill.mode]}: from {fill}" for fill in recipe.fills)),
+        *((stage.title.lower(), stage.in_words(fit.labels)) for stage in fit.recipe.stages),
         ("held out", _held_out(fit)),
         ("compared", compared_in_words(fit)),
     ]
@@ -49,15 +45,6 @@ def _method(fit: Fit) -> str:
     others = [point.method.name for point in fit.path or () if point.method.name != fit.method.name]
     beside = f", better than {', '.join(dict.fromkeys(others))} on held-out entries" if others else ""
     return f"{fit.method.name}{beside}"
-
-
-def _smooth(fit: Fit) -> str:
-    """Return along which modes a smooth field was added, if any."""
-    smoothing = fit.recipe.smoothing
-    if smoothing is None:
-        return ""
-    along = ", ".join(fit.labels.names[mode] for mode in smoothing.weights)
-    return f"field along {along}{'' if smoothing.low_rank else ', in place of the method'}"
 
 
 def _held_out(fit: Fit) -> str:
@@ -131,9 +118,7 @@ def recipe_record(fit: Fit) -> dict[str, Any]:
         "lam": fit.lam,
         "theta": fit.theta,
         "ranks": fit.ranks,
-        "smooth": None if recipe.smoothing is None else list(recipe.smoothing.weights),
-        "centred": recipe.centred,
-        "polished": recipe.polish is not None,
+        "around": {stage.name: stage.in_words(fit.labels) for stage in recipe.stages},
         "held_out": None if recipe.holdout is None else recipe.holdout.in_words(fit.labels),
         "held_out_error": fit.held_out_error,
         "baselines": [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._support.checks import listed, real_number, whole_number
 
 if TYPE_CHECKING:
-    from ..choosing.splits import Choice
+    from ..choosing.holdout.splits import Choice
 
 # The registries take several times as long to import as everything that help needs. A test compares them with these.
 METHODS = (
@@ -185,7 +185,7 @@ def choosing(given: argparse.Namespace) -> Choice | None:
         said["splits"] = whole_number(given.splits, "--splits", at_least=1)
     if not said:
         return None
-    from ..choosing.splits import Choice
+    from ..choosing.holdout.splits import Choice
 
     return Choice(**said)
 

@@ -59,7 +59,7 @@ def _read(given: argparse.Namespace) -> tuple[Labelled, int]:
 
 
 def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:
-    from ..choosing.holdout import make_holdout
+    from ..choosing.holdout.kinds import make_holdout
 
     seen = data.observations
     values = seen.values

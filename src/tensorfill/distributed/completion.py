@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
@@ -18,21 +18,24 @@ from .._support.clock import Clock, TimeUp
 from .._support.fingerprints import fingerprint
 from .._support.interrupts import Interrupts
 from .._support.progress import Display
+from ..choosing.choose import status_of
+from ..choosing.completing import shown
+from ..choosing.context import Context
 from ..choosing.doubts import DoubtfulFitWarning
 from ..choosing.recipe import Recipe
-from ..choosing.task import Run
-from ..choosing.trials import Trials, fitted
-from ..choosing.walk import search_for
+from ..choosing.run import run
+from ..choosing.search.base import Path, PathPoint, Trial
+from ..choosing.search.table import search_for
+from ..choosing.search.trials import Trials
+from ..choosing.stages.base import Lift
 from ..io.atomic import check_writable
 from ..io.checkpoints import kept_seed, opened
 from ..labels import Labels
 from ..losses import Loss, make_loss
-from ..methods.base import Callback, History, Result, Status, Stopped
+from ..methods.base import Callback, Result, Status, Stopped
 from ..methods.nort import Nort
 from ..methods.nort.modes import regularised_modes
 from ..methods.registry import make_method
-from ..methods.search import Path, PathPoint, Trial
-from ..models import FoldedLowRank
 from .answer import SpreadFit
 from .cluster import Connection
 from .journal import SpreadJournal
@@ -145,8 +148,9 @@ def complete(
                 with opened(path, lambda: identity, fresh=resume is False) as journal:
                     if path is not None:
                         clock.journal = SpreadJournal(journal, session.crew, session.cut)
-                    run = Run(random, clock, display, callback, interrupts)
-                    method, result, points = Completion(session, method, run).answer(share)
+                    context = Context(random, clock, display, callback, interrupts)
+                    context = replace(context, callback=shown(context, Lift()))
+                    method, result, points = _answered(session, method, share, context)
                     model = session.left_there(result.model)
         _warn_of_empty_slices(table)
         # The answer is on the workers, so they stay.
@@ -166,8 +170,10 @@ def complete(
     )
 
 
-class Completion:
-    """Chooses what is left open, and fits all entries.
+def _answered(
+    session: Session, method: Nort, share: float, context: Context
+) -> tuple[Nort, Result, Sequence[PathPoint]]:
+    """Choose what is left open, and fit all entries; return the method with its settings, the result, and all trials.
 
     Parameters
     ----------
@@ -175,67 +181,39 @@ class Completion:
         The table on the workers.
     method
         NORT, with its settings.
-    run
-        The clock, the display and the rest that accompanies a run.
+    share
+        The share of the entries that is held out, if something is left open.
+    context
+        What accompanies the run.
     """
+    start: Model | None = None
+    points: Sequence[PathPoint] = ()
+    if method.open_settings:
+        context.display.begin("choosing settings of nort", None)
+        trials = Trials([], context)
+        try:
+            with context.interrupts.welcome():
+                split = session.split(share, int(context.rng.integers(2**31)))
+                trials = Trials([split], context, tried=lambda trial: _show(trials, trial))
+                search = search_for(method)
+                search.run(trials)
+                search.finish(trials)
+        except STOPS as stop:
+            best: Any = trials.best
+            if best is None:
+                raise
+            return best.method, replace(best.results[0], status=status_of(stop)), trials.points
+        method, points = search.final(trials, session.table.count), trials.points
+        start = trials.leader.models[0]
+    context.display.begin("fitting", method.max_iter, method.tol)
+    problem = session.whole()
+    with context.interrupts.welcome():
+        result = run(Recipe(method=method), problem, start, context, thoroughly=start is not None)
+    return method.resolved(problem), result, points
 
-    def __init__(self, session: Session, method: Nort, run: Run) -> None:
-        self._session, self._method, self._run = session, method, run
-        self._trials: Trials | None = None
 
-    def answer(self, share: float) -> tuple[Nort, Result, list[PathPoint]]:
-        """Return the method with its settings, the result, and every trial."""
-        method, start = self._method, None
-        if method.open_settings:
-            try:
-                with self._run.interrupts.welcome():
-                    method, start = self._searched(share)
-            except STOPS as stop:
-                return self._best_so_far(stop)
-        self._run.display.begin("fitting", method.max_iter, method.tol)
-        problem = self._session.whole()
-        with self._run.interrupts.welcome():
-            result = fitted(
-                method,
-                problem,
-                start,
-                rng=self._run.rng,
-                callback=self._run.watch(),
-                clock=self._run.clock,
-                at_least=0 if start is None else method.steps_to_gather,
-            )
-        return method.resolved(problem), result, self._points
-
-    def _searched(self, share: float) -> tuple[Nort, FoldedLowRank]:
-        """Choose settings on held-out entries, and return them with the answer to start from."""
-        run = self._run
-        run.display.begin("choosing settings of nort", None)
-        split = self._session.split(share, int(run.rng.integers(2**31)))
-
-        def tried(trial: Trial) -> None:
-            run.display.tried(len(self._points), trial.point.held_out)
-
-        self._trials = Trials([split], run.rng, run.clock, run.watch(counting=False), tried)
-        search = search_for(self._method)
-        search.run(self._trials)
-        search.finish(self._trials)
-        method: Any = search.final(self._trials, self._session.table.count)
-        start: Any = self._trials.leader.models[0]
-        return method, start
-
-    @property
-    def _points(self) -> list[PathPoint]:
-        return [] if self._trials is None else self._trials.points
-
-    def _best_so_far(self, stop: BaseException) -> tuple[Nort, Result, list[PathPoint]]:
-        """Return the best trial, if there is one."""
-        if self._trials is None or self._trials.best is None:
-            raise stop
-        best: Any = self._trials.best
-        status = Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED
-        if isinstance(stop, Stopped):
-            status = stop.status
-        return best.method, Result(best.models[0], status, History(best.results[0].history)), self._points
+def _show(trials: Trials, trial: Trial) -> None:
+    trials.context.display.tried(len(trials.points), trial.point.held_out)
 
 
 def _method(settings: Mapping[str, Any], labels: Labels) -> Nort:

@@ -12,7 +12,7 @@ import numpy as np
 from .._support.fingerprints import fingerprint
 from .._support.types import Floats
 from ..algebra.storage import SparseStorage
-from ..choosing.splits import ENOUGH, Split
+from ..choosing.holdout.splits import ENOUGH, Split
 from ..losses import Loss
 from ..methods.base import Solver
 from ..methods.problem import Problem

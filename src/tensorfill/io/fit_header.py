@@ -14,13 +14,14 @@ from .._support.timing import Timing
 from ..adapters.registry import RESTORERS
 from ..choosing.baselines import Baseline
 from ..choosing.recipe import Recipe
+from ..choosing.search.base import PathPoint
+from ..choosing.stages.base import Stage
 from ..methods.base import Method, Record, Status
-from ..methods.search import PathPoint
 from ..models import MODELS
 from .typed import decoded
 
 FORMAT = "tensorfill-fit"
-VERSION = 5
+VERSION = 6
 """The version of the format that is written and read."""
 
 TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")
@@ -92,8 +93,7 @@ class FitHeader:
     def _check_recipe(self, ndim: int) -> None:
         """Check that the recipe is one for a tensor of this order."""
         held_out = self.recipe.holdout
-        modes = [fill.mode for fill in self.recipe.fills]
-        modes += [] if self.recipe.smoothing is None else list(self.recipe.smoothing.weights)
+        modes = [mode for stage in self.recipe.stages if isinstance(stage, Stage) for mode in stage.modes]
         modes += [each.mode for each in self.baselines if each.mode is not None]
         if not all(0 <= mode < ndim for mode in modes):
             raise ValueError(f"it speaks of a mode that a tensor of order {ndim} does not have")
@@ -111,8 +111,8 @@ class FitHeader:
         timed = [*self.history, *(self.path or ()), *(() if self.timing is None else self.timing.stages)]
         if not all(0 <= each.seconds < math.inf for each in timed):
             raise ValueError("a time is no number of seconds")
-        if not math.isfinite(self.recipe.mu) or self.recipe.seed < 0:
-            raise ValueError("a weight or the seed is no number that it can be")
+        if self.recipe.seed < 0:
+            raise ValueError("the seed is no number that it can be")
 
     @classmethod
     def of(cls, text: str) -> Self:

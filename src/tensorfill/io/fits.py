@@ -17,10 +17,10 @@ from .._support.checks import coordinates
 from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
 from ..choosing.error_bars import ErrorBars, SliceErrors
-from ..choosing.held_out import HeldOut
+from ..choosing.holdout.held_out import HeldOut
+from ..choosing.search.base import Path as SearchPath
 from ..labels import Labels
 from ..methods.base import History
-from ..methods.search import Path as SearchPath
 from ..models import MODELS, Model
 from ..observations import Observations
 from .archive import Archive, opened_archive

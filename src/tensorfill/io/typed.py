@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from .._support.conforming import StandIn, misfit
-from .._support.timing import Stage, Timing
+from .._support.timing import TimedStage, Timing
 from ..choosing.baselines import Baseline
-from ..choosing.empty_slices import Neighbours, SliceFill
-from ..choosing.first_answer import Effects
-from ..choosing.holdout import Holdout
-from ..choosing.polish import Polish
+from ..choosing.holdout.kinds import Holdout
+from ..choosing.holdout.splits import Choice
 from ..choosing.recipe import Recipe
-from ..choosing.smooth_field import Smoothing
-from ..choosing.splits import Choice
+from ..choosing.search.base import PathPoint
+from ..choosing.stages.base import Stage
+from ..choosing.stages.empty_slices import Neighbours, SliceFill
+from ..choosing.stages.table import STAGES
 from ..losses import LOSSES, Loss
 from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
 from ..methods.base import Method, Record, Status
+from ..methods.effects import Effects
 from ..methods.nort import SmoothedNort
 from ..methods.registry import METHODS
 from ..methods.rescal import Rescal
-from ..methods.search import PathPoint
 from ..observations import Observations
 from ..penalties import PENALTIES, Elementwise, Penalty
 
@@ -51,17 +51,17 @@ class Unsaved:
         return self.text.partition("(")[0]
 
 
-OWN = StandIn(Unsaved, (Method, Loss, Robust, Penalty, Elementwise, Observations))
+OWN = StandIn(Unsaved, (Method, Loss, Robust, Penalty, Elementwise, Observations, Stage))
 """What can be an object of the caller's own, or too large, so that a file holds its text alone."""
 
 
 @functools.cache
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
-        Baseline, Stage, Timing,
+        Baseline, TimedStage, Timing, *STAGES.values(),
         *METHODS.values(), Effects, Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
-        SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill,
-        Smoothing, Unsaved,
+        SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Recipe, Record, SliceFill,
+        Unsaved,
     ]  # fmt: skip
     return {kind.__name__: kind for kind in kinds}
 

@@ -302,6 +302,11 @@ ROBUST: dict[str, type[Any]] = {
 """The class of the penalty whose kappa makes a robust loss, by the name of the loss."""
 
 
+def is_robust(loss: object) -> bool:
+    """Return whether a loss is for data with outliers: a name in `ROBUST`, or a `Robust`."""
+    return isinstance(loss, Robust) or (isinstance(loss, str) and loss in ROBUST)
+
+
 def make_robust(loss: str | Robust | Elementwise, theta: float | None = None) -> Robust:
     """Return a robust loss from its name and theta, or from a penalty; a robust loss is returned unchanged.
 

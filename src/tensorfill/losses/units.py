@@ -11,7 +11,12 @@ from ..penalties.units import penalty_in_unit, power_of_penalty
 from .robust import Envelope, Robust
 from .smooth import Huber, Square
 
-__all__ = ["loss_in_unit", "power_of_loss"]
+__all__ = ["has_unit", "loss_in_unit", "power_of_loss"]
+
+
+def has_unit(thing: Any) -> bool:
+    """Return whether this is a loss that depends on the unit of the data."""
+    return isinstance(thing, Huber | Robust | Envelope)
 
 
 def power_of_loss(loss: Any) -> float | None:

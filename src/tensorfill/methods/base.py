@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,9 +33,6 @@ from .loop import Solver as Solver
 from .loop import Status as Status
 from .loop import Stopped as Stopped
 from .problem import Problem
-
-if TYPE_CHECKING:
-    from .search import Search
 
 
 class Unsuited(ValueError):
@@ -74,8 +71,7 @@ class Method(ABC):
     """The settings of a method; `solve` runs it.
 
     A subclass is a frozen dataclass of settings with one method, `prepare`. A setting that held-out entries may choose
-    is ``"auto"`` by default; the subclass names it in `open_settings` and says in `axes` which values to try. A
-    subclass with a better search than a walk along these axes returns it from `search`.
+    is ``"auto"`` by default; the subclass names it in `open_settings` and says in `axes` which values to try.
 
     Parameters
     ----------
@@ -96,6 +92,9 @@ class Method(ABC):
 
     trial_iterations: ClassVar[int | None] = None
     """The most iterations of a trial in the default search, before the best is solved to the end; None for no limit."""
+
+    searched_by: ClassVar[str] = "walk"
+    """How its open settings move: ``"walk"`` along its axes, or the name of another search."""
 
     steps_to_gather: ClassVar[int] = 0
     """Steps until its momentum has gathered. Those before are so short that they pass for convergence, so a fit that is
@@ -145,10 +144,6 @@ class Method(ABC):
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return a path for each open setting, in the order in which they are chosen."""
         return ()
-
-    def search(self) -> Search | None:
-        """Return a search of the method's own, or None for a walk along its axes."""
-        return None
 
     def rescaled(self, ratio: float) -> Self:
         """Return the settings for a fit of `ratio` times as many entries as those that they were chosen with."""

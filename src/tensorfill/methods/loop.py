@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -14,6 +14,7 @@ import numpy as np
 from .._support.clock import Clock
 from .._support.journal import Draft
 from .._support.records import Records
+from .._support.scaling import ERROR, OBJECTIVE
 from ..models.base import Model
 
 
@@ -70,11 +71,11 @@ class Record:
 
     iteration: int
     seconds: float
-    objective: float
-    f_tau: float
+    objective: float = field(metadata=OBJECTIVE)
+    f_tau: float = field(metadata=OBJECTIVE)
     ranks: tuple[int, ...]
     momentum: bool = False
-    held_out: float = float("nan")
+    held_out: float = field(metadata=ERROR, default=float("nan"))
     moved: int = 0
     computing: float = 0.0
 
@@ -158,11 +159,24 @@ class Resumable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a method returns: the answer, why it stopped, and every iteration."""
+    """What a method returns, or a recipe.
+
+    Parameters
+    ----------
+    model
+        The answer.
+    status
+        Why it stopped.
+    history
+        Every iteration.
+    core
+        What the method can start from, if the model has more than that; None if it is the model.
+    """
 
     model: Model
     status: Status
     history: History
+    core: Model | None = None
 
     @property
     def finished(self) -> bool:

@@ -64,6 +64,10 @@ class Model(ABC):
     def multiplied(self, mode: int, matrix: Matrix) -> Model:
         """Return the product with a matrix along `mode`: new slice i is the sum over j of matrix[i, j] * slice j."""
 
+    def orthonormal(self) -> Model:
+        """Return the same tensor with orthonormal factors, as methods start from; by default it is as it is."""
+        return self
+
     @abstractmethod
     def scaled(self, factor: float) -> Self:
         """Return the tensor times a number; by a power of two it has the same digits."""

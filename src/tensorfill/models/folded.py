@@ -277,3 +277,8 @@ def _unfolded(model: Tucker, mode: int) -> Component:
     for place, (_, factor) in enumerate(others):
         v = np.moveaxis(np.tensordot(factor, v, axes=(1, place)), 0, place)
     return Component(mode, model.factors[mode] @ u[:, :rank], s[:rank], v.reshape(columns(model.shape, mode), rank))
+
+
+def nothing(shape: tuple[int, ...], dtype: Any = np.float64) -> FoldedLowRank:
+    """Return the model of a tensor of zeros."""
+    return FoldedLowRank(shape, [Component.zero(shape, 0, np.dtype(dtype))], [1.0])

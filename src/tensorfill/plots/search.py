@@ -18,7 +18,7 @@ from .naming import method_name, rank_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..methods.search import Path, PathPoint
+    from ..choosing.search.base import Path, PathPoint
 
 FALLING = ("cut", "lam")
 """Settings that a search lowers; they are drawn on a logarithmic axis, falling from left to right."""
@@ -76,7 +76,7 @@ def path(
     panels = _new_panels(len(methods)) if ax is None else given_panels(ax, count, "two for each method, errors first")
     best = _best(points)
     for place, (name, own) in enumerate(methods.items()):
-        trials = Trials.of(own, labels)
+        trials = TrialLines.of(own, labels)
         heading = "Error along the path" if len(methods) == 1 else f"{name} (best)" if trials.best is best else name
         _draw(trials, panels[2 * place], panels[2 * place + 1], heading)
         # New panels share their vertical axis, so the errors of all methods decide its ticks.
@@ -93,7 +93,7 @@ def by_method(points: Iterable[PathPoint]) -> dict[str, list[PathPoint]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Trials:
+class TrialLines:
     """The trials of one method, as they are drawn.
 
     Parameters
@@ -117,7 +117,7 @@ class Trials:
     labels: Labels | None
 
     @classmethod
-    def of(cls, points: Sequence[PathPoint], labels: Labels | None) -> Trials:
+    def of(cls, points: Sequence[PathPoint], labels: Labels | None) -> TrialLines:
         """Return the trials of one method, in lines."""
         setting = next((name for point in points for name in point.tried), TRIAL)
         if not all(setting in point.tried for point in points):
@@ -177,7 +177,7 @@ def _described(point: PathPoint, setting: str, widest: int, labels: Labels | Non
         said["penalty"] = type(point.penalty).__name__
     said["modes"] = _modes(point.modes, labels) if 0 < len(point.modes) < widest else ""
     said["weights"] = _weights(point.lam)
-    said["centred"] = "centred" if point.centred else ""
+    said["before"] = ", ".join(point.before)
     said["mu"] = f"graphs {point.mu:.3g}" if point.mu else ""
     return said
 
@@ -206,7 +206,7 @@ def _new_panels(methods: int) -> tuple[Axes, ...]:
     return tuple(grid.T.ravel())
 
 
-def _draw(trials: Trials, upper: Axes, lower: Axes, heading: str) -> None:
+def _draw(trials: TrialLines, upper: Axes, lower: Axes, heading: str) -> None:
     """Draw the trials of one method."""
     _draw_errors(upper, trials, heading)
     if trials.setting == "rank":
@@ -222,7 +222,7 @@ def _draw(trials: Trials, upper: Axes, lower: Axes, heading: str) -> None:
         panel.set_axisbelow(True)
 
 
-def _set_horizontal_axis(panel: Axes, trials: Trials) -> None:
+def _set_horizontal_axis(panel: Axes, trials: TrialLines) -> None:
     from matplotlib.ticker import MaxNLocator
 
     places = np.array(list(trials.across.values()))
@@ -239,7 +239,7 @@ def _set_horizontal_axis(panel: Axes, trials: Trials) -> None:
         panel.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
 
 
-def _draw_errors(panel: Axes, trials: Trials, heading: str) -> None:
+def _draw_errors(panel: Axes, trials: TrialLines, heading: str) -> None:
     hidden = 0
     colours = _colours(trials)
     for number, (name, line) in enumerate(trials.lines.items()):
@@ -261,14 +261,14 @@ def _draw_errors(panel: Axes, trials: Trials, heading: str) -> None:
     panel.legend(**OUTSIDE)
 
 
-def _colours(trials: Trials) -> dict[str, str]:
+def _colours(trials: TrialLines) -> dict[str, str]:
     """Return the colour of each line; lines with the same q share theirs."""
     kinds = {name: line[0].tried.get("q", name) for name, line in trials.lines.items()}
     order = list(dict.fromkeys(kinds.values()))
     return {name: COLOURS[order.index(kind) % len(COLOURS)] for name, kind in kinds.items()}
 
 
-def _draw_ranks(panel: Axes, trials: Trials) -> None:
+def _draw_ranks(panel: Axes, trials: TrialLines) -> None:
     from matplotlib.ticker import MaxNLocator
 
     line = trials.lines[trials.best_line]
@@ -292,7 +292,7 @@ def _draw_ranks(panel: Axes, trials: Trials) -> None:
         panel.legend(title=title, **OUTSIDE).set_alignment("left")
 
 
-def _draw_seconds(panel: Axes, trials: Trials) -> None:
+def _draw_seconds(panel: Axes, trials: TrialLines) -> None:
     colours = _colours(trials)
     for number, (name, line) in enumerate(trials.lines.items()):
         seconds = [point.seconds for point in line]

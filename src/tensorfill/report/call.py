@@ -29,8 +29,6 @@ def call_without_search(fit: Fit) -> str | None:
     if fit.modes:
         named = tuple(fit.labels.called(mode) for mode in fit.modes)
         arguments["method"] = dataclasses.replace(fit.method, modes=named)  # type: ignore[call-arg]
-    if arguments.get("smooth"):
-        arguments["smooth"] = [fit.labels.called(mode) for mode in arguments["smooth"]]
     return _call(fit, arguments)
 
 

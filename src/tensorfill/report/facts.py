@@ -10,9 +10,10 @@ import numpy as np
 
 from .._support.timing import Timing
 from .._support.words import bytes_in_words, duration, percent, sizes, written
-from ..choosing.corrupt import is_robust
+from ..choosing.stages.empty_slices import EmptySlices
 from ..labels import Labels
 from ..losses import is_score
+from ..losses.robust import is_robust
 from ..methods.base import Method
 from ..plots.drawing import label_of
 from ..plots.errors import fitted_sample, half_width
@@ -71,12 +72,6 @@ class Tile:
     value: str
     note: str
     alarming: bool = False
-
-
-def mode_called(labels: Labels, mode: int) -> str:
-    """Return the name of a mode in a sentence."""
-    called = labels.called(mode)
-    return called if isinstance(called, str) else f"mode {called}"
 
 
 def spread_of(fit: Fit) -> float:
@@ -140,17 +135,7 @@ def _stages(fit: Fit) -> Facts:
     recipe, facts = fit.recipe, []
     if is_robust(recipe.asked.get("loss", "square")):
         facts.append(("Corrupt entries", "expected: entries far from the model count little, or not at all"))
-    if recipe.mu:
-        along = " and ".join(_called(fit, mode) for mode in recipe.asked.get("laplacian", {}))
-        facts.append(("Graphs", f"along {along}, with weight {written(recipe.mu)}"))
-    if recipe.centred:
-        facts.append(("Centred", "the mean and the effect of each index were subtracted first and added again"))
-    if recipe.polish is not None:
-        facts.append(("Polished", "by least squares on the ranks that were found"))
-    if recipe.smoothing is not None:
-        along = " and ".join(mode_called(fit.labels, mode) for mode in recipe.smoothing.weights)
-        how = "added to the low-rank answer" if recipe.smoothing.low_rank else "alone, without low rank"
-        facts.append(("Smooth field", f"along {along}, {how}, with stiffness {written(recipe.smoothing.stiffness)}"))
+    facts += [(stage.title, stage.in_words(fit.labels)) for stage in recipe.stages if stage.chosen]
     if fit.bounds is not None:
         facts.append(("Bounds", _clipped(*fit.bounds)))
     return facts
@@ -237,7 +222,7 @@ def tiles(fit: Fit) -> list[Tile]:
         if math.isfinite(half):
             made.append(Tile("90% of entries within", f"± {written(half, 3)}", "of their prediction"))
     ranks = " · ".join(map(str, fit.ranks)) if fit.ranks else "none"
-    whose = ", ".join(mode_called(fit.labels, mode) for mode in rank_modes(fit)) or "of the model"
+    whose = ", ".join(fit.labels.in_words(mode) for mode in rank_modes(fit)) or "of the model"
     made.append(Tile("Rank" if len(fit.ranks) == 1 else "Ranks", ranks, whose))
     if len(fit.history):
         last = fit.history[-1]
@@ -273,7 +258,7 @@ def modes(fit: Fit) -> list[Mode]:
         observed, empty = ("", "") if fit.observations is None else _shares(fit.observations, mode)
         rows.append(
             Mode(
-                name=mode_called(fit.labels, mode),
+                name=fit.labels.in_words(mode),
                 size=f"{size:,}",
                 labels=_first_and_last(fit.labels, mode, size),
                 observed=observed,
@@ -289,8 +274,9 @@ def modes(fit: Fit) -> list[Mode]:
 def empty_slices(fit: Fit) -> list[str]:
     """Return sentences about slices without any observed entry."""
     found = []
-    for fill in fit.recipe.fills:
-        size, called = fit.shape[fill.mode], mode_called(fit.labels, fill.mode)
+    stage = fit.recipe.stage(EmptySlices)
+    for fill in () if stage is None else stage.fills:
+        size, called = fit.shape[fill.mode], fit.labels.in_words(fill.mode)
         off = f", with an error of {written(fill.error)} at held-out slices" if math.isfinite(fill.error) else ""
         found.append(
             f"{len(fill.slices):,} of the {size:,} slices of {called} have no observed entry. They are filled from "
@@ -348,4 +334,4 @@ def _theta(theta: float | None) -> str:
 
 def _called(fit: Fit, mode: int | str) -> str:
     """Return the name of a mode that the caller gave by name or number."""
-    return mode_called(fit.labels, fit.labels.mode(mode))
+    return fit.labels.in_words(fit.labels.mode(mode))

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import plots
 from .._support.ordering import TOO_FAR
+from ..choosing.search.base import Path, PathPoint
 from ..labels import Labels
-from ..methods.search import Path, PathPoint
 from ..plots import errors, gaps, lines
 from ..plots.drawing import ABOVE, drawing_class
 from ..plots.naming import rank_modes
-from ..plots.search import Trials, by_method
+from ..plots.search import TrialLines, by_method
 from ..plots.spectrum import spectra
 from ..plots.views import colour_mode, is_yes_or_no
-from . import facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -70,7 +69,7 @@ def figures_of_the_search(fit: Fit) -> list[Figure]:
     made = []
     for name, points in methods.items():
         whose = "" if len(methods) == 1 else f" of {name}"
-        below = "seconds of each" if Trials.of(points, fit.labels).setting == "rank" else "ranks"
+        below = "seconds of each" if TrialLines.of(points, fit.labels).setting == "rank" else "ranks"
         said = f"The errors of the trials{whose}, {len(points)} in all, and below them the {below}."
         with _quiet():
             made.append(Figure(_svg(_drawing_of_trials(points, fit.labels)), said, wide=True))
@@ -129,7 +128,7 @@ def figures_of_series(fit: Fit) -> list[Figure]:
         for number, (panel, row) in enumerate(zip(panels, rows, strict=True)):
             lines.draw_series(fit, panel, mode, row, named=number == len(rows) - 1, legend=number == 0)
         band = " The band holds 90% of new entries." if math.isfinite(errors.half_width(fit)) else ""
-        said = f"Series along {facts.mode_called(fit.labels, mode)}: observed entries, and what is filled in.{band}"
+        said = f"Series along {fit.labels.in_words(mode)}: observed entries, and what is filled in.{band}"
         return [Figure(_svg(figure), said, wide=True)]
 
 
@@ -143,7 +142,7 @@ def figures_of_what_is_missing(fit: Fit) -> list[Figure]:
         return lambda ax: gaps.draw_share_by_index(ax, seen, fit.labels, mode)
 
     return [
-        _drawn(draw(mode), f"The observed share for each index of {facts.mode_called(fit.labels, mode)}.", height=2.2)
+        _drawn(draw(mode), f"The observed share for each index of {fit.labels.in_words(mode)}.", height=2.2)
         for mode in range(seen.ndim)
     ]
 

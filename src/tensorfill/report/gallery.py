@@ -17,7 +17,6 @@ from .._support.words import written
 from ..plots.drawing import COLOUR_MAP, MISSING_COLOUR, MISSING_GREY, label_of
 from ..plots.sections import colour_range
 from ..plots.views import View, blocks, colour_mode, first_shown, full_light, make_view, spread
-from .facts import mode_called
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -119,8 +118,8 @@ def _slices(
         "rows": rows,
         "columns": columns,
         "ratio": ratio if view.colour is not None else min(max(ratio, FLATTEST), TALLEST),
-        "rowMode": mode_called(fit.labels, view.rows),
-        "columnMode": mode_called(fit.labels, view.columns),
+        "rowMode": fit.labels.in_words(view.rows),
+        "columnMode": fit.labels.in_words(view.columns),
         "rowLabels": _labels(fit, view.rows, view.row_indices),
         "columnLabels": _labels(fit, view.columns, view.column_indices),
         "note": _note(fit, view, len(slices), count),
@@ -185,14 +184,12 @@ def _palette() -> list[str]:
 def _name(fit: Fit, view: View) -> str:
     if view.along is None:
         return "the whole picture" if view.colour is not None else "the whole matrix"
-    return f"slices by {mode_called(fit.labels, view.along)}"
+    return f"slices by {fit.labels.in_words(view.along)}"
 
 
 def _title(fit: Fit, view: View, index: int | None) -> str:
     shown = ({} if view.along is None or index is None else {view.along: index}) | dict(view.fixed)
-    return ", ".join(
-        f"{mode_called(fit.labels, mode)}: {label_of(fit.labels, mode, own)}" for mode, own in shown.items()
-    )
+    return ", ".join(f"{fit.labels.in_words(mode)}: {label_of(fit.labels, mode, own)}" for mode, own in shown.items())
 
 
 def _labels(fit: Fit, mode: int, indices: Integers) -> list[str]:
@@ -208,5 +205,5 @@ def _note(fit: Fit, view: View, shown: int, count: int) -> str:
         if len(indices) < fit.shape[mode]:
             even = bool(np.array_equal(indices, spread(fit.shape[mode], len(indices))))
             how = "evenly spread" if even else "those with the most entries"
-            said.append(f"Of {mode_called(fit.labels, mode)}, {len(indices)} of {fit.shape[mode]:,} are drawn, {how}.")
+            said.append(f"Of {fit.labels.in_words(mode)}, {len(indices)} of {fit.shape[mode]:,} are drawn, {how}.")
     return " ".join(said)

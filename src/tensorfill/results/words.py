@@ -68,9 +68,8 @@ def _method(fit: Fit) -> str:
     chosen = f", lam {numbers(fit.lam)}" if fit.lam else ""
     ranks = " ".join(map(str, fit.ranks)) or "none"
     tried = f", the best of {len(fit.path)} trials" if fit.path is not None and len(fit.path) > 1 else ""
-    centred = ", centred" if fit.recipe.centred else ""
-    smooth = "" if fit.recipe.smoothing is None else ", with a smooth field"
-    return f"{fit.method.name}, rank{'s' if len(fit.ranks) > 1 else ''} {ranks}{chosen}{centred}{smooth}{tried}"
+    around = "".join(f", {stage.brief}" for stage in fit.recipe.stages if stage.brief)
+    return f"{fit.method.name}, rank{'s' if len(fit.ranks) > 1 else ''} {ranks}{chosen}{around}{tried}"
 
 
 def _error(fit: Fit) -> str:

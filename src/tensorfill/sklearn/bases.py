@@ -55,7 +55,7 @@ class Base(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class LowRank:
+class LowRankBase:
     """Low-rank completion by a method whose settings were chosen.
 
     Parameters
@@ -104,7 +104,7 @@ class Normal:
 
 
 def choose_base(
-    table: Floats, low_rank: LowRank | None, try_normal: bool, odds: Floats, rng: np.random.Generator
+    table: Floats, low_rank: LowRankBase | None, try_normal: bool, odds: Floats, rng: np.random.Generator
 ) -> tuple[Base, Projection]:
     """Return what fills held-out rows best, and its projection of all rows.
 

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._support.types import Floats, Integers
-from ..choosing.splits import Choice
+from ..choosing.holdout.splits import Choice
 from ..completion import complete
 from ..fit import Fit
 from ..losses import Loss

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from .._support.checks import listed
 from .._support.types import Booleans, Floats
-from ..choosing.splits import FEWEST_TO_CHOOSE, Choice
+from ..choosing.holdout.splits import FEWEST_TO_CHOOSE, Choice
 from ..fit import Fit
 from ..methods.base import Method
 from ..methods.registry import make_method
 from ..observations import Observations
-from .bases import BASES, LowRank, choose_base, complete_table
+from .bases import BASES, LowRankBase, choose_base, complete_table
 from .combining import Corrections, learn_corrections
 from .corrections import CORRECTIONS
 from .missingness import missing_odds
@@ -167,7 +167,7 @@ def _means(table: Floats) -> Projection:
 
 def _low_rank(
     everything: Observations, methods: Sequence[Method], odds: Floats, rng: np.random.Generator
-) -> LowRank | None:
+) -> LowRankBase | None:
     """Return the low-rank method that is best on held-out entries, or None if there are too few to hold out."""
     held = _held_out(everything, odds, rng)
     if not held.any():
@@ -179,7 +179,7 @@ def _low_rank(
         trial = _try(other, training, held_out, rng)
         best = trial if trial.beats(best) else best
     whole = complete_table(everything, best.fit.method, rng, start=best.fit)
-    return LowRank(best.fit, best.noise, whole, rng)
+    return LowRankBase(best.fit, best.noise, whole, rng)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from tensorfill import Grow, Observations, complete
-from tensorfill.choosing.splits import Choice, make_splits
-from tensorfill.choosing.trials import Trials
+from tensorfill.choosing.holdout.splits import Choice, make_splits
+from tensorfill.choosing.search.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.grow import search as module
 from tensorfill.methods.grow import standing
 from tensorfill.methods.grow.growth import Growth
-from tensorfill.methods.grow.search import GrowSearch
-from tensorfill.methods.grow.slope import slope_of
+from tensorfill.choosing.search.grow import GrowSearch
+from tensorfill.choosing.search.slope import slope_of
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
 from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling

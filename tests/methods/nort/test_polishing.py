@@ -12,7 +12,7 @@ from tensorfill import Choice, Nort, Observations, Status
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Huber, Square
 from tensorfill.methods.nort import polishing
-from tensorfill.methods.nort.polishing import AFTER_KEPT, AFTER_REFUSED, FIRST_POLISH, Polish, PolishingSolver
+from tensorfill.methods.nort.polishing import AFTER_KEPT, AFTER_REFUSED, FIRST_POLISH, TuckerPolish, PolishingSolver
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Nuclear
@@ -27,13 +27,13 @@ PENALTIES = [Nuclear(), CappedL1(0.8), LSP(0.5), TNN(2), SCAD(3.0), MCP(1.5)]
 def tried(monkeypatch):
     """Return a list that grows by one with every polish."""
     calls = []
-    polished = Polish.__call__
+    polished = TuckerPolish.__call__
 
     def counted(self, model, **options):
         calls.append(model.ranks)
         return polished(self, model, **options)
 
-    monkeypatch.setattr(Polish, "__call__", counted)
+    monkeypatch.setattr(TuckerPolish, "__call__", counted)
     return calls
 
 
@@ -108,7 +108,7 @@ def test_a_polish_finds_a_direction_that_the_strong_ones_hid():
     for part in spoiled:
         part.u[:, 2] = rng.standard_normal(60) / 60**0.5
     start = type(exact)(exact.shape, spoiled, exact.weights).orthonormal()
-    (polished,) = Polish(task.observations, rng)(start)
+    (polished,) = TuckerPolish(task.observations, rng)(start)
     assert polished.ranks == (3, 3, 3)
     assert rmse(polished.predict(data.test.coords), data.test.values) < 1.3 * data.limit
 
@@ -120,7 +120,7 @@ def test_a_lean_polish_leaves_out_the_directions_that_fit_noise():
     method = Nort(lam=0.1 * edge, penalty=CappedL1(0.8 * edge), max_rank=3, polish=False, storage="sparse", max_iter=30)
     model = method.solve(Problem(data.observations, Square()), rng=0).model
     assert model.ranks == (3, 3, 3)
-    full, lean = Polish(data.observations, np.random.default_rng(0))(model, lean=True)
+    full, lean = TuckerPolish(data.observations, np.random.default_rng(0))(model, lean=True)
     assert full.ranks == (3, 3, 3)
     assert lean.ranks == (2, 2, 2)
     errors = [rmse(each.predict(data.test.coords), data.test.values) for each in (full, lean)]
@@ -132,7 +132,7 @@ def test_there_is_no_lean_polish_if_every_direction_is_strong():
     model = (
         Nort(**paper_settings(data, max_rank=2), polish=False).solve(Problem(data.observations, Square()), rng=0).model
     )
-    assert len(list(Polish(data.observations, np.random.default_rng(0))(model, lean=True))) == 1
+    assert len(list(TuckerPolish(data.observations, np.random.default_rng(0))(model, lean=True))) == 1
 
 
 def test_later_polishes_keep_the_fit_that_lowers_f_tau_most(monkeypatch):
@@ -144,11 +144,11 @@ def test_later_polishes_keep_the_fit_that_lowers_f_tau_most(monkeypatch):
         asked.append(lean)
         return iter([model, model] if lean else [model])
 
-    monkeypatch.setattr(Polish, "__call__", fits)
+    monkeypatch.setattr(TuckerPolish, "__call__", fits)
     for _ in range(30):
         solver.step()
     ends = iter([0.9, 0.8, 0.5])
-    polish = Polish(task.observations, np.random.default_rng(0))
+    polish = TuckerPolish(task.observations, np.random.default_rng(0))
     polishing_solver = PolishingSolver(Standing(solver, 1.0), lambda model: Standing(solver, next(ends)), polish)
     found = []
     for _ in range(40):
@@ -180,7 +180,7 @@ def polish_iterations(task, f_tau_of_polished, count, tried):
     for _ in range(30):
         solver.step()
     standing = Standing(solver, 1.0)
-    polish = Polish(task.observations, np.random.default_rng(0))
+    polish = TuckerPolish(task.observations, np.random.default_rng(0))
     polishing_solver = PolishingSolver(standing, lambda model: Standing(solver, next(f_tau_of_polished)), polish)
     found = []
     for iteration in range(1, count + 1):
@@ -207,7 +207,7 @@ def test_an_interruption_of_a_polish_loses_nothing(monkeypatch):
     def interrupted(self, model, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Polish, "__call__", interrupted)
+    monkeypatch.setattr(TuckerPolish, "__call__", interrupted)
     result = method.solve(task, rng=0)
     assert result.status is Status.INTERRUPTED
     alone = dataclasses.replace(method, polish=False, max_iter=FIRST_POLISH).solve(task, rng=0)

@@ -22,12 +22,10 @@ from ...observations import Observations
 from ..base import Method
 from ..cp_least_squares import CPLeastSquares
 from ..problem import Problem
-from ..search import Search
 from ..sweeps import Squares, SweepSolver
 from ..tucker_least_squares import LeastSquares
 from .cp_form import cp_form
 from .growth import Growth
-from .search import GrowSearch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +58,7 @@ class Grow(Method):
     """
 
     name: ClassVar[str] = "grow"
+    searched_by: ClassVar[str] = "grow"
     square_only: ClassVar[bool] = True
     descends: ClassVar[bool] = False
     # Fewer held-out entries than a tenth of these do not show what is noise, and all methods are fast.
@@ -84,10 +83,6 @@ class Grow(Method):
     def open_settings(self) -> tuple[str, ...]:
         """The rank and the form."""
         return tuple(name for name in ("rank", "form") if getattr(self, name) == "auto")
-
-    def search(self) -> Search | None:
-        """Return the search that grows the model."""
-        return GrowSearch(self) if self.open_settings else None
 
     def check(self, problem: Problem) -> None:
         """Refuse a loss that is not the square loss, and ranks of another order."""

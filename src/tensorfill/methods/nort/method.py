@@ -21,14 +21,12 @@ from ...penalties.family import SCALED_BY_CUT
 from ...penalties.thresholds import has_threshold, is_set_to_zero
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
-from ..search import Search
 from .descent import RankGuard, approached
 from .memory import are_alone, check_factors_fit, dense_is_faster, sparse_columns
 from .modes import per_mode, regularised_modes
 from .momentum import make_momentum
-from .polishing import Polish, PolishingSolver
+from .polishing import PolishingSolver, TuckerPolish
 from .proximal_average import ProximalAverage
-from .search import NortSearch
 from .solver import NortSolver
 from .units import regulariser_in_unit
 
@@ -93,6 +91,7 @@ class Nort(Method):
     """
 
     name: ClassVar[str] = "nort"
+    searched_by: ClassVar[str] = "nort"
     stages: ClassVar[frozenset[str]] = frozenset(STAGES)
     takes_roughness: ClassVar[bool] = True
     steps_to_gather: ClassVar[int] = 20
@@ -125,10 +124,6 @@ class Nort(Method):
     def open_settings(self) -> tuple[str, ...]:
         """Lambda, and with it theta."""
         return ("lam",) if is_auto(self.lam, "lam") else ()
-
-    def search(self) -> Search | None:
-        """Return NORT's own search: cuts, modes, q."""
-        return NortSearch(self) if self.open_settings else None
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers of the objective, of tau and of the threshold; `regulariser_in_unit` has the others."""
@@ -187,7 +182,7 @@ class Nort(Method):
         may_polish = is_large and _is_least_squares(problem) and not problem.is_spread
         solver: NortSolver | PolishingSolver
         if self.polish is True or (self.polish == "auto" and may_polish):
-            polish = Polish(problem.observations, rng)
+            polish = TuckerPolish(problem.observations, rng)
             solver = PolishingSolver(self.solver(problem, start, rng), lambda at: self.solver(problem, at, rng), polish)
         else:
             solver = self.solver(problem, start, rng)

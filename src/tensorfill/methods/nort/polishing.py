@@ -63,7 +63,7 @@ DOUBTFUL = 20.0
 """A direction may be noise if it explains less than this many times what it would explain of noise."""
 
 
-class Polish:
+class TuckerPolish:
     """Alternating least squares from an answer of NORT.
 
     Parameters
@@ -164,7 +164,7 @@ class PolishingSolver:
         The polish.
     """
 
-    def __init__(self, solver: NortSolver, begin: Callable[[FoldedLowRank], NortSolver], polish: Polish) -> None:
+    def __init__(self, solver: NortSolver, begin: Callable[[FoldedLowRank], NortSolver], polish: TuckerPolish) -> None:
         self._solver, self._begin, self._polish = solver, begin, polish
         self._wait = self._distance = FIRST_POLISH
         self._steady = 0

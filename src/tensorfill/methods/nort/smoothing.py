@@ -46,7 +46,7 @@ SMALLEST = 1e-4
 
 
 @dataclass(frozen=True)
-class Stage:
+class Smoothing:
     """One of the smooth problems.
 
     Parameters
@@ -151,7 +151,7 @@ class SmoothedNort(Nort):
     def approach(self, problem: Problem, **run: Any) -> None:
         """Return None: the stages come down from a wide delta by themselves."""
 
-    def next_stage(self, stage: Stage | None, robust: Robust, residuals: Floats, change: float) -> Stage:
+    def next_stage(self, stage: Smoothing | None, robust: Robust, residuals: Floats, change: float) -> Smoothing:
         """Return the next stage.
 
         Parameters
@@ -178,7 +178,7 @@ class SmoothedNort(Nort):
         if last:
             delta = min(delta, theta)
         penalty = robust.penalty if delta <= theta else Tangent(robust.penalty.slope_at_zero)
-        return Stage(SmoothedRobust(penalty, delta), delta, first, size, last)
+        return Smoothing(SmoothedRobust(penalty, delta), delta, first, size, last)
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class SmoothedSolver:
         self._objective_before, self._settled = self._progress.objective, False
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> Smoothing:
         """The current stage."""
         return self._stage
 
@@ -240,7 +240,7 @@ class SmoothedSolver:
         self._settled = abs(before - after) <= self._settings.stage_tol * abs(after)
         self._stage, self._solver, self._objective_before = stage, solver, objective_before
 
-    def _begun(self, stage: Stage, start: Model) -> NortSolver:
+    def _begun(self, stage: Smoothing, start: Model) -> NortSolver:
         """Return NORT at the beginning of a stage."""
         return self._settings.solver(self._problem.with_loss(stage.loss), start, self._rng)
 
@@ -249,7 +249,7 @@ class SmoothedSolver:
         residuals: Floats = solver.seen - self._problem.observations.values
         return residuals
 
-    def _progress_of(self, stage: Stage, solver: NortSolver) -> Progress:
+    def _progress_of(self, stage: Smoothing, solver: NortSolver) -> Progress:
         """Return the progress of a stage, with the robust objective in place of the smooth one."""
         now, seen = solver.progress(), solver.seen
         rounding = self._problem.with_loss(stage.loss).value(seen) - self._problem.value(seen)

@@ -22,7 +22,6 @@ from ..nort.method import Nort
 from ..nort.modes import regularised_modes
 from ..nort.proximal_average import ProximalAverage
 from ..problem import Problem
-from ..search import Search
 from .fidelity import Fidelity, Fixed, fidelity_to
 from .interpolating import Interpolating
 from .settings import Overlapped, Penalised
@@ -175,9 +174,10 @@ class Lrtc(Penalised):
         """Return the same settings for data that is divided by ``2**exponent``."""
         return super().in_unit(exponent, 1 if self.is_fixed else loss, order)
 
-    def search(self) -> Search | None:
-        """Return the search for the threshold; None, for a walk along theta, if observed entries are fixed."""
-        return None if self.is_fixed else super().search()
+    @property
+    def searched_by(self) -> str:  # type: ignore[override]
+        """By falling thresholds, or by a walk along theta if observed entries are fixed."""
+        return "walk" if self.is_fixed else "cuts"
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
         """Return growing shares of free singular values if observed entries are fixed."""

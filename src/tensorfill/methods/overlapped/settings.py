@@ -25,8 +25,13 @@ from ..nort.method import Nort
 from ..nort.proximal_average import ProximalAverage
 from ..nort.units import regulariser_in_unit
 from ..problem import Problem
-from ..search import Search
-from .search import RATIO, TRIAL_ITERATIONS, TRIAL_TOLERANCE, CutSearch
+
+RATIO = 0.6
+"""Each threshold of a path is this much of the last."""
+
+TRIAL_ITERATIONS = 40
+TRIAL_TOLERANCE = 1e-6
+"""How far each point of a path is solved; the best is then solved to the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,7 @@ class Overlapped(Method):
 
     stages: ClassVar[frozenset[str]] = frozenset(STAGES)
     descends: ClassVar[bool] = False
+    searched_by: ClassVar[str] = "cuts"
 
     lam: float | Sequence[float] | str = "auto"
     modes: Sequence[int] | None = None
@@ -68,10 +74,6 @@ class Overlapped(Method):
     def is_fixed(self) -> bool:
         """Whether observed entries stay as they are, so that there is no loss to weigh lambda against."""
         return False
-
-    def search(self) -> Search | None:
-        """Return the search for the singular value threshold and, if the penalty bends, for where it does."""
-        return CutSearch(self) if self.open_settings else None
 
     def as_nort(self) -> Nort:
         """Return the settings of NORT with the same regulariser."""

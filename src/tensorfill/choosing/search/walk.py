@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..methods.base import Axis, Method
-from ..methods.search import Search, Trial, Trials
+from ...methods.base import Axis, Method
+from .base import Trial
+from .trials import Trials
 
 PATIENCE = 3
 """A walk ends after this many points without a better score."""
@@ -90,9 +91,3 @@ def _numbers(settings: dict[str, Any]) -> dict[str, float]:
         for place, each in enumerate(value)
     }
     return {name: value for name, value in (settings | several).items() if isinstance(value, int | float)}
-
-
-def search_for(method: Method) -> Search:
-    """Return the search of a method: its own, or a walk along its axes."""
-    own = method.search()
-    return Walk(method) if own is None else own

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import real_number, whole_number
-from .._support.clock import Clock
-from .._support.types import Floats
-from ..graphs.reduction import Graph, ReducedTensor, make_roughness, reduce
-from ..losses import Loss, is_score
-from ..methods.problem import Problem
-from ..models import Centred, FoldedColumns, FoldedLowRank, Model
-from ..models.additive import Additive
-from ..observations import Observations
-from .additive_effects import fit_additive
-from .holdout import Holdout, make_holdout
-from .score_effects import fit_score_effects
+from ..._support.checks import real_number, whole_number
+from ..._support.clock import Clock
+from ..._support.types import Floats
+from ...graphs.reduction import Graph
+from ...losses import Loss
+from ...methods.problem import Problem
+from ...models import Model
+from ...observations import Observations
+from ..stages.base import Reduced
+from ..stages.centre import Centre
+from ..stages.graphs import Graphs, rough
+from .kinds import Holdout, make_holdout
 
 ENOUGH = 20_000
 """About this many fitted entries show how large the training error is."""
@@ -64,32 +64,30 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class Split(Reduced):
     """The entries to fit, as a problem, and the entries to score with.
 
     Parameters
     ----------
-    problem
-        What is fitted. With graphs, the slices without an entry to fit are left out.
+    problem, lifts
+        What is fitted, and the way back to the whole tensor from what stages left out.
     held_out
         The entries to score with, of the whole tensor.
-    reduced
-        The graphs, and the way from the problem's slices back to all; None without graphs.
-    offset
-        What the problem leaves out, and what is added to its models; None for nothing.
     """
 
-    problem: Problem
-    held_out: Observations
-    reduced: ReducedTensor | None = None
-    offset: Additive | None = None
-    _known: dict[str, Additive] = field(default_factory=dict, init=False, repr=False)
+    held_out: Observations = field(kw_only=True)
+    _centred: list[Split] = field(default_factory=list, init=False, repr=False)
 
-    def effects(self, clock: Clock | None = None) -> Additive:
-        """Return the mean and the effects of the slices that are fitted, found once; see `effects_of`."""
-        if "effects" not in self._known:
-            self._known["effects"] = effects_of(self.problem, clock)
-        return self._known["effects"]
+    def centred(self, clock: Clock) -> Split:
+        """Return the split of what a mean and effects leave, found once."""
+        if not self._centred:
+            self._centred.append(self.by([Centre()], clock))
+        return self._centred[0]
+
+    @property
+    def held_out_values(self) -> Floats:
+        """The values of the entries to score with."""
+        return self.held_out.values
 
     def predict(self, model: Model) -> Floats:
         """Return the predictions of a model of the problem at the held-out entries."""
@@ -98,11 +96,10 @@ class Split:
     @property
     def unseen(self) -> Observations | None:
         """The held-out entries in the terms of the problem; None if it leaves out slices."""
-        if self.reduced is not None and self.reduced.extensions:
-            return None
-        if self.offset is None:
-            return self.held_out
-        return self.held_out.with_values(self.held_out.values - self.offset.predict(self.held_out.coords))
+        entries: Observations | None = self.held_out
+        for lift in self.lifts:
+            entries = None if entries is None else lift.entries(entries)
+        return entries
 
     def losses(self, model: Model) -> Floats:
         """Return the loss of a model of the problem at each held-out entry."""
@@ -114,43 +111,14 @@ class Split:
         some = slice(None, None, max(1, len(observations) // ENOUGH))
         return self.problem.losses(model.predict(observations.coords[some]), some)
 
-    def whole(self, model: Model) -> Model:
-        """Return the model of the whole tensor from a model of the problem."""
-        extended = model if self.reduced is None else self.reduced.extend(model)
-        return extended if self.offset is None else Centred(extended, self.whole_offset(self.offset))
-
-    def whole_offset(self, offset: Additive) -> Additive:
-        """Return the mean and the effects for all slices, from those of the slices that are fitted."""
-        effects = list(offset.effects)
-        for extension in () if self.reduced is None else self.reduced.extensions:
-            effects[extension.mode] = extension.matrix @ effects[extension.mode]
-        return Additive(offset.mean, tuple(effects))
-
-    def beyond(self, offset: Additive) -> Split:
-        """Return the split of what is left to find beside a mean and effects of the slices that are fitted."""
-        known = offset.predict(self.problem.observations.coords)
-        return replace(self, problem=self.problem.beyond(known), offset=offset)
-
-    def part(self, model: Model) -> Model:
-        """Return the model of the problem from a model of the whole tensor."""
-        if self.reduced is None or not self.reduced.extensions:
-            return model
-        part = self.reduced.restrict(model)
-        return part.orthonormal() if isinstance(part, FoldedLowRank | FoldedColumns) else part
-
     def at(self, mu: float) -> Problem:
         """Return the problem with the roughness of its graphs."""
-        if self.reduced is None:
-            return self.problem
-        curvature = float(self.problem.loss.curvature)
-        return self.problem.with_roughness(make_roughness(self.reduced.graphs, mu, curvature))
+        return rough(self.problem, self.graphs, mu)
 
 
-def effects_of(problem: Problem, clock: Clock | None = None) -> Additive:
-    """Return the mean and the effects that fit a problem best, or about so if the clock expires meanwhile."""
-    if is_score(problem.loss):
-        return fit_score_effects(problem, clock=clock)
-    return fit_additive(problem.observations)
+def losses_of(splits: Sequence[Split], models: Sequence[Model]) -> Floats:
+    """Return the loss at each held-out entry of every split, in order."""
+    return np.concatenate([split.losses(model) for split, model in zip(splits, models, strict=True)])
 
 
 def make_splits(
@@ -195,7 +163,5 @@ def make_splits(
 
 def whole_split(fitted: Observations, held_out: Observations, loss: Loss, graphs: Mapping[int, Graph] | None) -> Split:
     """Return the split with these entries, reduced to the slices that have any if there are graphs."""
-    if not graphs:
-        return Split(Problem(fitted, loss), held_out)
-    reduced = reduce(fitted, graphs)
-    return Split(Problem(reduced.observations, loss), held_out, reduced)
+    split = Split(Problem(fitted, loss), held_out=held_out)
+    return split.by([Graphs(graphs)], Clock()) if graphs else split

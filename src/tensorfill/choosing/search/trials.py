@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from .._support.clock import Clock
-from .._support.parallel import side_by_side
-from .._support.types import Floats
-from ..losses import is_score
-from ..methods.base import Callback, Method, Record, Result, Status
-from ..methods.problem import Problem
-from ..methods.search import PathPoint, Trial
-from ..models import Model
-from ..observations import Observations
-from .splits import Split
+from ..._support.clock import Clock
+from ..._support.parallel import side_by_side
+from ..._support.types import Floats
+from ...losses import is_score
+from ...methods.base import Callback, Method, Record, Result, Status
+from ...methods.problem import Problem
+from ...models import Model
+from ...observations import Observations
+from ..context import Context
+from ..holdout.splits import Split, losses_of
+from ..recipe import Recipe
+from ..run import run
+from .base import PathPoint, Trial
 
 STIFFNESSES = (0.03, 0.3, 3.0)
 """The weights of the graph Laplacians that are tried, relative to the mean degree."""
@@ -35,17 +38,14 @@ class Trials:
     Parameters
     ----------
     splits
-        The entries to fit and those to score with, once or several times over.
-    rng
-        Decides everything that is random.
-    clock
-        Every trial stops when it expires.
-    callback
-        Called after every iteration on the first split.
+        The entries to fit and those to score with, once or several times over, as the stages before the method leave
+        them.
+    context
+        What accompanies the run. Its callback is called after every iteration on the first split.
+    before
+        The stages before the method, in a word each.
     tried
         Called after every trial.
-    centred
-        Whether the mean and the effects were subtracted from the entries.
     rival
         The mean held-out loss of an answer of another kind. A search may stop early if it comes nowhere near it.
     found
@@ -53,18 +53,26 @@ class Trials:
     """
 
     splits: Sequence[Split]
-    rng: np.random.Generator
-    clock: Clock = field(default_factory=Clock)
-    callback: Callback | None = None
+    context: Context
+    before: tuple[str, ...] = ()
     tried: Callable[[Trial], None] | None = None
-    centred: bool = False
     rival: float = math.inf
     found: Sequence[Model] | None = None
     best: Trial | None = None
 
     def __post_init__(self) -> None:
         self.points: list[PathPoint] = []
-        self._rngs = self.rng.spawn(len(self.splits))
+        self._rngs = self.context.rng.spawn(len(self.splits))
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Decides everything that is random in a search."""
+        return self.context.rng
+
+    @property
+    def clock(self) -> Clock:
+        """Ends a search when it expires; its journal keeps the work of a search."""
+        return self.context.clock
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -74,7 +82,7 @@ class Trials:
     @property
     def stiffnesses(self) -> Sequence[float]:
         """The weights of the graph Laplacians to try; none without graphs."""
-        return STIFFNESSES if self.splits[0].reduced is not None else ()
+        return STIFFNESSES if self.splits[0].graphs else ()
 
     def problem_at(self, mu: float) -> Problem:
         """Return the entries to fit of the first split, with the roughness of its graphs."""
@@ -100,7 +108,7 @@ class Trials:
     @property
     def held_out_values(self) -> Floats:
         """The values of the held-out entries of every split, in order."""
-        return np.concatenate([split.held_out.values for split in self.splits])
+        return np.concatenate([split.held_out_values for split in self.splits])
 
     def predictions(self, models: Sequence[Model]) -> Floats:
         """Return the predictions at the held-out entries, from one model for each split."""
@@ -169,36 +177,25 @@ class Trials:
         mu: float,
         *,
         variation: bool = False,
-        at_least: int = 0,
+        thoroughly: bool = False,
     ) -> tuple[Result, ...]:
-        """Run a method on the entries to fit of every split, side by side; see `run` and `Method.solve`."""
+        """Run a method on the entries to fit of every split, side by side; see `run` and `tensorfill.choosing.run`."""
 
         def task(number: int) -> Callable[[], Result]:
-            split = self.splits[number]
-            problem = split.at(mu)
+            split, own = self.splits[number], replace(self.context, rng=self._rngs[number])
+            problem, recipe = split.at(mu), Recipe(method=method)
             start = None if starts is None else starts[number]
-            callback = self.callback if number == 0 else None
-            watch = None if start is None or not variation else GivingUp(split, start, callback)
-
-            def solved(clock: Clock) -> Result:
-                result = fitted(
-                    method,
-                    problem,
-                    start if start is not None and method.can_start_from(start, problem) else None,
-                    rng=self._rngs[number],
-                    callback=watch or callback,
-                    clock=clock,
-                    at_least=at_least,
-                )
-                return result if watch is None else watch.finished(result)
-
-            if watch is None:
-                return lambda: solved(self.clock)
+            if number > 0:
+                own = replace(own, callback=None)
+            if start is None or not variation:
+                return lambda: run(recipe, problem, start, own, thoroughly=thoroughly)
+            watch = GivingUp(split, start, own.callback)
+            unrecorded = replace(own, callback=watch, clock=self.clock.unrecorded())
             # What is given up depends on held-out entries too, so the journal keeps the trial and not its parts.
             return lambda: self.clock.journal.recall(
                 ("variation", method, problem, start, split.held_out),
-                lambda _: solved(self.clock.unrecorded()),
-                rng=self._rngs[number],
+                lambda _: watch.finished(run(recipe, problem, start, unrecorded)),
+                rng=own.rng,
                 is_finished=lambda result: result.finished,
             )
 
@@ -220,7 +217,7 @@ class Trials:
             standard_error=standard_error_of(losses),
             iterations=max(result.history[-1].iteration for result in results),
             seconds=sum(result.history[-1].seconds for result in results),
-            centred=self.centred,
+            before=self.before,
             mu=mu,
         )
         return Trial(method, point, results, losses, candidate, self.clipped)
@@ -259,31 +256,6 @@ class GivingUp:
         return replace(result, status=Status.MAX_ITER) if self._given_up else result
 
 
-def fitted(
-    method: Method,
-    problem: Problem,
-    start: Model | None,
-    *,
-    rng: np.random.Generator,
-    callback: Callback | None,
-    clock: Clock,
-    at_least: int = 0,
-) -> Result:
-    """Run a method from `start`, or from the starting point that it finds best; see `Method.solve`."""
-    if start is None:
-        near = method.approach(problem, rng=rng, callback=callback, clock=clock)
-        if near is not None:
-            if not near.finished:
-                return near
-            start = near.model
-    return method.solve(problem, start=start, rng=rng, callback=callback, clock=clock, at_least=at_least)
-
-
-def losses_of(splits: Sequence[Split], models: Sequence[Model]) -> Floats:
-    """Return the loss at each held-out entry of every split, in order."""
-    return np.concatenate([split.losses(model) for split, model in zip(splits, models, strict=True)])
-
-
 def error_of(losses: Floats) -> float:
     """Return the root of twice the mean loss: the root mean square error for the square loss."""
     return float(np.sqrt(2 * np.mean(losses, dtype=np.float64)))
@@ -295,3 +267,20 @@ def standard_error_of(losses: Floats) -> float:
     if error == 0:
         return 0.0
     return float(np.std(losses, dtype=np.float64)) / math.sqrt(len(losses)) / error
+
+
+class Search(Protocol):
+    """How the open settings of a method are chosen."""
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether its answer leaves nothing for another method to find."""
+
+    def run(self, trials: Trials) -> None:
+        """Try settings until the best are found; `trials` keeps them."""
+
+    def finish(self, trials: Trials) -> None:
+        """Improve the best by what takes long; called once `run` had a better answer than other searches."""
+
+    def final(self, trials: Trials, entries: int) -> Method:
+        """Return the method with the settings of the best trial, for a fit of this many entries."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.checks import whole_number
-from .._support.types import Integers
-from ..models.additive import Additive
-from ..observations import Observations
+from ..._support.checks import whole_number
+from ..._support.types import Integers
+from ...models.additive import Additive
+from ...observations import Observations
 
 SETTLED = 1e-10
 """Sweeps end when none changes an effect by more than this share of the largest distance from the mean."""

@@ -20,9 +20,9 @@ import math
 
 import numpy as np
 
-from .._support.types import Floats, Integers
-from ..models import Model
-from ..observations import Observations
+from ..._support.types import Floats, Integers
+from ...models import Model
+from ...observations import Observations
 
 MISSING = 5_000
 """At most this many missing entries are looked at."""

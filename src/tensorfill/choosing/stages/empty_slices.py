@@ -15,18 +15,24 @@ Empty slices at either end of a mode have others on one side only, and are judge
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse
 
-from .._support.types import Booleans, Floats, Integers
-from ..losses import Loss, expected, restore
-from ..models import FoldedColumns, FoldedLowRank, Model
-from ..observations import Observations
-from .error_bars import SliceErrors
+from ..._support.clock import Clock
+from ..._support.scaling import VALUE
+from ..._support.types import Booleans, Floats, Integers
+from ...labels import Labels
+from ...losses import Loss, expected, restore
+from ...methods.problem import Problem
+from ...models import Model
+from ...observations import Observations
+from ..error_bars import SliceErrors
+from .base import After
 
 EXPONENTS = (1.0, 1.5, 1.9)
 NUGGETS = (0.0, 0.3, 3.0)
@@ -101,10 +107,43 @@ class SliceFill:
     mode: int
     slices: tuple[int, ...]
     neighbours: Neighbours | None = None
-    error: float = float("nan")
+    error: float = field(metadata=VALUE, default=float("nan"))
 
     def __str__(self) -> str:
         return "the mean of the other slices" if self.neighbours is None else "their neighbouring slices"
+
+
+@dataclass(frozen=True)
+class EmptySlices(After):
+    """Fill slices without any observed entry from the other slices of their mode.
+
+    Parameters
+    ----------
+    fills
+        How they were filled, for each mode that has some.
+    without
+        Modes whose empty slices stay as they are, such as those with a graph.
+    """
+
+    name: ClassVar[str] = "fill"
+    title: ClassVar[str] = "Empty slices"
+    chosen: ClassVar[bool] = False
+
+    fills: tuple[SliceFill, ...] = ()
+    without: tuple[int, ...] = ()
+
+    def in_words(self, labels: Labels) -> str:
+        """Return what the slices of each mode were filled from."""
+        return "; ".join(f"{labels.names[fill.mode]}: from {fill}" for fill in self.fills)
+
+    @property
+    def modes(self) -> Iterable[int]:
+        """The modes with empty slices."""
+        return [fill.mode for fill in self.fills]
+
+    def improve(self, problem: Problem, model: Model, clock: Clock, near: Model | None = None) -> Model:
+        """Return the model with its empty slices filled as the entries of the problem suggest."""
+        return fill_empty_slices(model, problem.observations, problem.loss, without=self.without).model
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +165,7 @@ class Filled:
     errors: Sequence[SliceErrors] = ()
 
 
-def fill_empty_slices(
-    model: Model, observations: Observations, loss: Loss, rng: np.random.Generator, *, without: Iterable[int] = ()
-) -> Filled:
+def fill_empty_slices(model: Model, observations: Observations, loss: Loss, *, without: Collection[int] = ()) -> Filled:
     """Fill the slices without any observed entry, except along the modes `without`.
 
     Parameters
@@ -137,17 +174,17 @@ def fill_empty_slices(
         A model of the tensor; what it has in empty slices is not used.
     observations, loss
         The data, and how predictions are compared with it.
-    rng
-        Decides which slices are held out.
     without
         Modes whose empty slices stay as they are, such as those with a graph.
     """
+    # Its own generator, so that nothing else depends on whether slices are empty.
+    rng = np.random.default_rng(0)
     fills: list[SliceFill] = []
     errors: list[SliceErrors] = []
     for mode, size in enumerate(observations.shape):
         present = np.zeros(size, dtype=bool)
         present[observations.coords[:, mode]] = True
-        if mode in set(without) or present.all():
+        if mode in without or present.all():
             continue
         found = []
         for empty in _alike(present):
@@ -189,7 +226,7 @@ def _extended(model: Model, mode: int, present: Booleans, fills: Sequence[SliceF
     matrix = scipy.sparse.vstack(blocks, format="csr")
     combined = model.restrict([*whole[:mode], kept, *whole[mode + 1 :]]).multiplied(mode, matrix)
     filled = combined.restrict([*whole[:mode], row_of, *whole[mode + 1 :]])
-    return filled.orthonormal() if isinstance(filled, FoldedLowRank | FoldedColumns) else filled
+    return filled.orthonormal()
 
 
 def _nearest(kept: Integers, places: Integers) -> Integers:

@@ -13,21 +13,24 @@ held-out entries decide, and choose how stiff S is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._support.checks import mode_number
-from .._support.clock import Clock, TimeUp
-from .._support.ordering import groups_of
-from .._support.types import Floats
-from ..algebra.component import Component
-from ..algebra.field import smooth_field
-from ..models import Dense, FoldedLowRank, Model
-from ..observations import Observations
-from .splits import Split
-from .trials import losses_of
+from ..._support.checks import mode_number
+from ..._support.clock import Clock
+from ..._support.ordering import groups_of
+from ..._support.types import Floats
+from ..._support.words import written
+from ...algebra.field import smooth_field
+from ...labels import Labels
+from ...methods.problem import Problem
+from ...models import Dense, Model
+from ...observations import Observations
+from .base import After
+from .centre import is_of_differences
 
 LARGEST = 2**24
 """Smoothness is considered for tensors of at most this many entries; a smooth field is stored entry by entry."""
@@ -48,13 +51,10 @@ STIFFNESSES = (10.0, 1.0, 0.1, 0.01, 0.001)
 USUAL_STIFFNESSES = (0.1, 0.01)
 """One of these is near the best for most data."""
 
-SHARE_ALONE = 0.1
-"""The share of the time that is left in which it shows how good a smooth field alone is."""
-
 
 @dataclass(frozen=True)
-class Smoothing:
-    """How smooth the field is.
+class SmoothField(After):
+    """A smooth field through the residuals of the method, or alone.
 
     Parameters
     ----------
@@ -63,23 +63,45 @@ class Smoothing:
     stiffness
         The weight of the roughness against the observed entries.
     low_rank
-        Whether the field is added to the answer of a method, or stands alone.
+        Whether the field is added to the answer of a method, or does without it.
     """
+
+    name: ClassVar[str] = "smooth"
+    title: ClassVar[str] = "Smooth field"
+    brief: ClassVar[str] = "with a smooth field"
+    gain: ClassVar[float] = 0.99
 
     weights: Mapping[int, float]
     stiffness: float
     low_rank: bool
 
-    def added_to(self, model: Model, observations: Observations, clock: Clock, near: Dense | None = None) -> Dense:
+    def in_words(self, labels: Labels) -> str:
+        """Return along which modes it is smooth, and how."""
+        along = " and ".join(map(labels.in_words, self.weights))
+        how = "added to the low-rank answer" if self.low_rank else "alone, without low rank"
+        return f"along {along}, {how}, with stiffness {written(self.stiffness)}"
+
+    @property
+    def modes(self) -> Iterable[int]:
+        """The smooth modes."""
+        return self.weights
+
+    @property
+    def alone(self) -> bool:
+        """Whether it does without the answer of the method."""
+        return not self.low_rank
+
+    def improve(self, problem: Problem, model: Model, clock: Clock, near: Model | None = None) -> Dense:
         """Return the model, or zero, plus the smooth field through its residuals at the observed entries.
 
         An answer with another stiffness, `near`, saves iterations. An expired clock ends them with `TimeUp`.
         """
+        observations = problem.observations
         return clock.journal.recall(
             ("smooth", self, model, observations, near), lambda _: self._added_to(model, observations, clock, near)
         )
 
-    def _added_to(self, model: Model, observations: Observations, clock: Clock, near: Dense | None) -> Dense:
+    def _added_to(self, model: Model, observations: Observations, clock: Clock, near: Model | None) -> Dense:
         base = model.to_dense(max_bytes=math.inf) if self.low_rank else np.zeros(model.shape, dtype=model.dtype)
         seen = np.zeros(base.size, dtype=bool)
         seen[observations.positions] = True
@@ -90,6 +112,23 @@ class Smoothing:
             left.reshape(base.shape), seen.reshape(base.shape), self.weights, self.stiffness, start=start, clock=clock
         )
         return Dense(base + field, model.ranks if self.low_rank else (0,) * len(model.ranks))
+
+    @classmethod
+    def proposed(cls, problem: Problem, asked: Any, graphs: Collection[int]) -> Sequence[Sequence[After]]:
+        """Return softer and softer fields, beside low rank and alone; modes with a graph are smooth already."""
+        if not is_of_differences(problem.loss):
+            return ()
+        found = smooth_modes(problem.observations, asked)
+        weights = {mode: weight for mode, weight in found.items() if mode not in graphs}
+        if not weights:
+            return ()
+        return [[cls(weights, stiffness, low_rank) for stiffness in STIFFNESSES] for low_rank in (True, False)]
+
+    @classmethod
+    def rivals(cls, proposed: Sequence[Sequence[After]]) -> Sequence[After]:
+        """Return fields alone, one of which is near the best for most data."""
+        alone = [each for group in proposed for each in group if isinstance(each, cls) and each.alone]
+        return [each for each in alone if each.stiffness in USUAL_STIFFNESSES]
 
 
 def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) -> dict[int, float]:
@@ -159,91 +198,3 @@ def neighbour_differences(observations: Observations, mode: int) -> Floats:
     found[found] = positions[ahead[found]] == positions[found] + stride
     differences: Floats = observations.values[ahead[found]] - observations.values[found]
     return differences
-
-
-@dataclass(frozen=True, eq=False)
-class Smoothed:
-    """Answers with smooth fields.
-
-    Parameters
-    ----------
-    smoothing
-        How smooth the fields are.
-    splits, models
-        The answer on each split.
-    losses
-        Its losses at the held-out entries.
-    """
-
-    smoothing: Smoothing
-    splits: Sequence[Split]
-    models: Sequence[Dense]
-    losses: Floats
-
-
-def choose_smoothing(
-    splits: Sequence[Split],
-    models: Sequence[Model],
-    alone: Sequence[Split],
-    weights: Mapping[int, float],
-    clock: Clock,
-) -> Smoothed | None:
-    """Return the best smoothing on the held-out entries; None with no smooth mode.
-
-    Parameters
-    ----------
-    splits
-        The entries to fit and those to score with.
-    models
-        The answer of the method on each split.
-    alone
-        The same splits for a field that stands alone: not centred, because a smooth field takes any mean.
-    weights
-        The c_m of each smooth mode.
-    clock
-        Ends the search with `TimeUp` when it expires.
-    """
-    best: Smoothed | None = None
-    for low_rank, parts in ((True, splits), (False, alone)) if weights else ():
-        scores: list[float] = []
-        answers: list[Dense] | list[None] = [None] * len(models)
-        for stiffness in STIFFNESSES:
-            smoothing = Smoothing(weights, stiffness, low_rank)
-            answers = [
-                smoothing.added_to(model, split.problem.observations, clock, near)
-                for model, split, near in zip(models, parts, answers, strict=True)
-            ]
-            losses = losses_of(parts, answers)
-            scores.append(float(losses.mean()))
-            if best is None or scores[-1] < best.losses.mean():
-                best = Smoothed(smoothing, parts, answers, losses)
-            if len(scores) > 1 and scores[-1] > 0.99 * scores[-2]:
-                break
-    return best
-
-
-def loss_alone(splits: Sequence[Split], weights: Mapping[int, float], clock: Clock) -> float:
-    """Return about the lowest mean loss of a smooth field alone at the held-out entries.
-
-    It only tells methods when to give up. If it takes more than a small share of the time that is left, it is infinite.
-    """
-    if not weights:
-        return math.inf
-    data = [split.problem.observations for split in splits]
-    answers: list[Dense] | list[None] = [None] * len(data)
-    losses, own = [math.inf], clock.part(SHARE_ALONE)
-    try:
-        for stiffness in USUAL_STIFFNESSES:
-            smoothing = Smoothing(weights, stiffness, low_rank=False)
-            pairs = zip(data, answers, strict=True)
-            answers = [smoothing.added_to(nothing(seen), seen, own, near) for seen, near in pairs]
-            losses.append(float(losses_of(splits, answers).mean()))
-    except TimeUp:
-        clock.check()
-    return min(losses)
-
-
-def nothing(observations: Observations) -> FoldedLowRank:
-    """Return the model of a tensor of zeros."""
-    shape = observations.shape
-    return FoldedLowRank(shape, [Component.zero(shape, 0, observations.dtype)], [1.0])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from .._support.types import Floats, Integers
-from ..losses import Loss, expected, restore
-from ..models import Model
-from ..observations import Observations
-from .error_scale import Groups
+from ..._support.scaling import VALUE
+from ..._support.types import Floats, Integers
+from ...losses import Loss, expected, restore
+from ...models import Model
+from ...observations import Observations
+from ..error_scale import Groups
+from ..stages.base import Lift
 from .resemblance import distances
 from .splits import Split
 
@@ -41,8 +43,8 @@ class HeldOut:
     """
 
     coords: Integers
-    observed: Floats
-    predicted: Floats
+    observed: Floats = field(metadata=VALUE)
+    predicted: Floats = field(metadata=VALUE)
     distances: Integers | None
     around: Observations
 
@@ -55,7 +57,7 @@ class HeldOut:
         pairs = list(zip(splits, models, strict=True))
         far = None
         # With graphs, a split has only some slices, and distances within these say little.
-        if splits[0].reduced is None:
+        if not splits[0].graphs:
             far = np.concatenate([distances_to(each.held_out.coords, each.problem.observations) for each in splits])
         return cls(
             np.concatenate([split.held_out.coords for split in splits]),
@@ -74,6 +76,13 @@ class HeldOut:
 
     def __len__(self) -> int:
         return len(self.observed)
+
+    def placed(self, lift: Lift) -> HeldOut:
+        """Return the entries as those of the problem before a stage; distances among some slices only say little."""
+        around = lift.back(self.around)
+        if around is self.around:
+            return self
+        return replace(self, coords=lift.places(self.coords), distances=None, around=around)
 
     def joined(self, other: HeldOut) -> HeldOut:
         """Return these entries and others, with distances from the observed entries of the others."""

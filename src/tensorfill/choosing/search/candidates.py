@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..search import BEYOND_DOUBT, Trial
-from .descent import RATIO
+from ...methods.nort.descent import RATIO
+from .base import BEYOND_DOUBT, Trial
 
 PATIENCE = 4
 """A path ends after this many points without a better score."""

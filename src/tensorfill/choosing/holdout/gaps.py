@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._support.types import Booleans, Integers
-from ..observations import Observations
+from ..._support.types import Booleans, Integers
+from ...observations import Observations
 
 MOST_MISSING = 0.5
 """If more is missing, moved gaps would leave much less around a held-out entry than there is around a missing one."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...methods.grow import Grow
+from ...methods.grow.growth import MOST_IN_BLOCK, SWEEPS, Growth
+from ...methods.tucker_least_squares import MOST_DIRECT
 from ...models import CPModel, Model, Tucker
-from ..search import Trial, Trials
-from ..tucker_least_squares import MOST_DIRECT
-from .growth import MOST_IN_BLOCK, SWEEPS, Growth
+from .base import Trial
 from .slope import Slope, slope_of
-
-if TYPE_CHECKING:
-    from .method import Grow
+from .trials import Trials
 
 MOST_SWEEPS = 8
 SWEEP_TOLERANCE = 1e-2
@@ -30,7 +28,7 @@ EXACT = 1e-5
 """A held-out error below this share of the data leaves nothing to find."""
 
 
-class Standing:
+class GrowState:
     """The best models so far, one for each split.
 
     Parameters

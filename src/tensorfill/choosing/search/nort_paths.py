@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from ...methods.nort import Nort
+from ...methods.nort.descent import PATH_ITERATIONS, PATH_TOLERANCE, SMALLEST_CUT, largest_cut, room_for
 from ...models import Model
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
-from ..search import PathPoint, Trial, Trials
-from .descent import PATH_ITERATIONS, PATH_TOLERANCE, SMALLEST_CUT, largest_cut, room_for
-from .paths import PATIENCE, Candidate, NoiseEdge, cannot_pass, has_many_ranks, is_past
-
-if TYPE_CHECKING:
-    from .method import Nort
+from .base import PathPoint, Trial
+from .candidates import PATIENCE, Candidate, NoiseEdge, cannot_pass, has_many_ranks, is_past
+from .trials import Trials
 
 REACH, LESS_REACH = 2.0, 1.2
 """A search ends early if its loss is this many times that of a rival; the second number is for many ranks, where other

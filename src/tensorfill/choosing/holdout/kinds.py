@@ -3,7 +3,7 @@
 If whole fibres are missing, as when a sensor is down for a day or a pixel loses its three colours, a score on single
 entries is too optimistic: the neighbours that predict a held-out entry are missing too where it counts. The same holds
 for gaps of other forms, such as text on a picture or sensors that are silent for hours. Entries are then held out under
-the gaps themselves, moved to another place (see `tensorfill.choosing.gaps`).
+the gaps themselves, moved to another place (see `tensorfill.choosing.holdout.gaps`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import mode_number, whole_number
-from .._support.types import Integers
-from ..labels import Labels
-from ..observations import Observations
+from ..._support.checks import mode_number, whole_number
+from ..._support.types import Integers
+from ...labels import Labels
+from ...observations import Observations
 from .gaps import under_moved_gaps, window_of_gaps
 
 TOGETHER = 0.5

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy.sparse
 
-from .._support.checks import mode_number
-from .._support.clock import Clock
-from .._support.types import Booleans, Floats, Integers
-from ..graphs import KernelGraph, check_laplacian
-from ..graphs.reduction import Graph, harmonic_extension
-from ..models.additive import Additive
-from ..observations import Observations
+from ..._support.checks import mode_number
+from ..._support.clock import Clock
+from ..._support.types import Booleans, Floats, Integers
+from ...graphs import KernelGraph, check_laplacian
+from ...graphs.reduction import Graph, harmonic_extension
+from ...models.additive import Additive
+from ...observations import Observations
 from .additive_effects import fit_additive
 
 FOLDS = 5

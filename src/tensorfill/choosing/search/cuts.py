@@ -9,17 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from ...methods.overlapped.settings import RATIO, TRIAL_ITERATIONS, TRIAL_TOLERANCE, Overlapped
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
-from ..search import Trial, Trials
-
-if TYPE_CHECKING:
-    from .settings import Overlapped
-
-RATIO = 0.6
-"""Each threshold of a path is this much of the last."""
+from .base import Trial
+from .trials import Trials
 
 MOST_POINTS = 16
 """The number of points of the longest path."""
@@ -33,20 +28,16 @@ CLEARLY_WORSE = 1.1
 LEAD = 2
 """A path at another q begins this many points before the best."""
 
-TRIAL_ITERATIONS = 40
-TRIAL_TOLERANCE = 1e-6
-"""How far each point of a path is solved; the best is then solved to the end."""
-
 
 @dataclass(frozen=True)
-class Candidate:
+class Threshold:
     """A regularisation: the singular value threshold, how nonconvex the penalty is, and the weight of graphs."""
 
     cut: float
     q: float
     mu: float = 0.0
 
-    def lower(self, steps: float) -> Candidate:
+    def lower(self, steps: float) -> Threshold:
         """Return the candidate this many steps further down a path."""
         return replace(self, cut=self.cut * RATIO**steps)
 
@@ -72,7 +63,7 @@ class CutSearch:
         self._trials = trials
         largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.problems)
         # Data that is zero everywhere has no scale, and any cut gives zero.
-        path = self._follow(Candidate(largest or 1.0, self._family.first), None)
+        path = self._follow(Threshold(largest or 1.0, self._family.first), None)
         lead = path[max(path.index(trials.leader) - LEAD, 0)]
         for row in self._family.others:
             for q in row:
@@ -97,10 +88,10 @@ class CutSearch:
         The singular values of noise grow with the root of the number of entries, so the cut does too.
         """
         root = math.sqrt(entries / len(trials.problems[0].observations))
-        best: Candidate = trials.leader.candidate
+        best: Threshold = trials.leader.candidate
         return self._method(replace(best, cut=best.cut * root))
 
-    def _follow(self, above: Candidate, start: Trial | None) -> Sequence[Trial]:
+    def _follow(self, above: Threshold, start: Trial | None) -> Sequence[Trial]:
         """Try the candidates below one, each from the answer of the last, until the score has worsened."""
         found: list[Trial] = []
         best, since = 0, 0
@@ -113,7 +104,7 @@ class CutSearch:
                 break
         return found
 
-    def _try(self, candidate: Candidate, start: Trial | None) -> Trial:
+    def _try(self, candidate: Threshold, start: Trial | None) -> Trial:
         """Solve with a candidate and score it."""
         return self._trials.run(
             self._method(candidate),
@@ -125,7 +116,7 @@ class CutSearch:
             tol=TRIAL_TOLERANCE,
         )
 
-    def _method(self, candidate: Candidate) -> Overlapped:
+    def _method(self, candidate: Threshold) -> Overlapped:
         """Return the method with the penalty and the lambda of a candidate."""
         penalty = self._family.make(candidate.cut, candidate.q)
         unit = self._settings.regulariser(self._trials.problem_at(candidate.mu))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._support.clock import Clock
-from .._support.types import Floats
-from ..methods.problem import Problem
-from ..methods.tucker_als import TuckerAls
-from ..models import FoldedLowRank, Model
-from .splits import Split
-from .trials import losses_of
+from ..._support.clock import Clock
+from ..._support.types import Floats
+from ...labels import Labels
+from ...methods.problem import Problem
+from ...methods.tucker_als import TuckerAls
+from ...models import FoldedLowRank, Model
+from .base import After
 
 MOST_SWEEPS = 4
 """The most sweeps of alternating least squares in a polish."""
@@ -23,58 +24,58 @@ GAP = 3.0
 
 
 @dataclass(frozen=True)
-class Polish:
+class Polish(After):
     """Least squares on the ranks that were found.
 
     Parameters
     ----------
     to_the_gap
-        Whether ranks are first cut at the largest gap among the singular values.
+        Whether ranks are first cut at the largest gap among the singular values. Noise beyond it would be fitted in
+        full.
     sweeps
         The number of sweeps of alternating least squares.
     """
 
+    name: ClassVar[str] = "refine"
+    title: ClassVar[str] = "Polished"
+
     to_the_gap: bool = False
     sweeps: int = MOST_SWEEPS
 
-    def __call__(self, problem: Problem, model: Model, clock: Clock) -> Model:
+    def in_words(self, labels: Labels) -> str:
+        """Return what it did."""
+        return "by least squares on the ranks that were found"
+
+    def improve(self, problem: Problem, model: Model, clock: Clock, near: Model | None = None) -> Model:
         """Return the polished model. A model of another kind, or with too many unknowns, is left as it is."""
         if not isinstance(model, FoldedLowRank):
             return model
         if self.to_the_gap:
-            model = to_the_gap(model)
+            cut = to_the_gap(model)
+            if cut.ranks == model.ranks:
+                return model
+            model = cut
         method = TuckerAls(rank=model.ranks, max_iter=self.sweeps, tol=0.0)
         if not method.can_start_from(model, problem) or not any(model.ranks):
             return model
         return method.solve(problem, start=model, rng=0, clock=clock).finished_or_stopped().model
 
+    @classmethod
+    def proposed(cls, problem: Problem, asked: Any, graphs: Collection[int]) -> Sequence[Sequence[After]]:
+        """Return more and more sweeps, on all ranks and on those up to the gap."""
+        if asked != "tucker":
+            return ()
+        return [[cls(gap, sweeps) for sweeps in range(1, MOST_SWEEPS + 1)] for gap in (False, True)]
 
-def polished_if_better(
-    splits: Sequence[Split], models: Sequence[Model], clock: Clock
-) -> tuple[Sequence[Model], Polish | None]:
-    """Return the models, polished if that lowers the held-out loss, and how; a sweep that raises it is the last."""
-    best, chosen, lowest = models, None, losses_of(splits, models).sum()
-    # Noise beyond a gap among the singular values would be fitted in full.
-    for how in (Polish(), Polish(to_the_gap=True)):
-        if how.to_the_gap and not any(_has_gap(model) for model in models):
-            break
-        for sweeps in range(1, MOST_SWEEPS + 1):
-            way = replace(how, sweeps=sweeps)
-            polished = [way(split.problem, model, clock) for split, model in zip(splits, models, strict=True)]
-            loss = losses_of(splits, polished).sum()
-            if loss >= lowest:
-                break
-            best, chosen, lowest = polished, way, loss
-    return best, chosen
+    @classmethod
+    def is_kept(cls, asked: Any, losses: Floats, before: Floats, *, is_better: bool) -> bool:
+        """Return whether the held-out loss falls."""
+        return bool(losses.sum() < before.sum())
 
 
 def to_the_gap(model: FoldedLowRank) -> FoldedLowRank:
     """Return a model without the singular values beyond the largest gap among them."""
     return model.truncated([_before_the_gap(part.s) for part in model.components])
-
-
-def _has_gap(model: Model) -> bool:
-    return isinstance(model, FoldedLowRank) and to_the_gap(model).ranks != model.ranks
 
 
 def _before_the_gap(s: Floats) -> int:

@@ -16,17 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ..._support.types import Floats
+from ...methods.grow import Grow
+from ...methods.grow.cp_form import cp_form
+from ...methods.grow.growth import MOST_DIRECTIONS, SWEEPS, Growth
 from ...models import CPModel
-from ..search import Trials
-from .cp_form import cp_form
-from .growth import MOST_DIRECTIONS, SWEEPS, Growth
-from .standing import Standing
-
-if TYPE_CHECKING:
-    from .method import Grow
+from .grow_state import GrowState
+from .trials import Trials
 
 BEYOND_DOUBT = 3.0
 LIKELY = 2.0
@@ -79,7 +76,7 @@ CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
 
 
-class GrowSearch(Standing):
+class GrowSearch(GrowState):
     """The search of the growing method.
 
     Parameters

@@ -1,22 +1,20 @@
-"""What a search for settings works with: trials on held-out entries, and the record of what was tried."""
+"""What was tried: a method on every split, its losses at the held-out entries, and the record of all trials."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.clock import Clock
-from .._support.records import Records
-from .._support.types import Floats
-from ..models.base import Model
-from ..observations import Observations
-from .base import Method, Result
-from .problem import Problem
+from ..._support.records import Records
+from ..._support.scaling import ERROR, SETTINGS
+from ..._support.types import Floats
+from ...methods.base import Method, Result
+from ...models.base import Model
 
 STANDARD_ERRORS = 1.0
 """A trial beats an earlier one only by this many standard errors of their paired difference on the held-out entries.
@@ -50,21 +48,21 @@ class PathPoint:
         The standard error of `held_out`.
     iterations, seconds
         The cost of the trial.
-    centred
-        Whether the mean and the effect of each index were subtracted first.
+    before
+        The stages before the method, in a word each.
     mu
         The weight of the graph Laplacians, relative to the mean degree.
     """
 
     method: Method
-    tried: Mapping[str, float]
+    tried: Mapping[str, float] = field(metadata=SETTINGS)
     ranks: tuple[int, ...]
-    training: float
-    held_out: float
-    standard_error: float
+    training: float = field(metadata=ERROR)
+    held_out: float = field(metadata=ERROR)
+    standard_error: float = field(metadata=ERROR)
     iterations: int
     seconds: float
-    centred: bool = False
+    before: tuple[str, ...] = ()
     mu: float = 0.0
 
     @property
@@ -108,7 +106,7 @@ class Path(Records[PathPoint]):
         "standard_error": "± standard error",
         "iterations": "iterations",
         "seconds": "seconds",
-        "centred": "centred",
+        "before": "before",
     }
 
     @property
@@ -192,89 +190,3 @@ def are_better(losses: Floats, others: Floats, *, clipped: bool = True, by: floa
 def _certainty(gain: Floats) -> float:
     """Return how many standard errors a mean is above zero."""
     return float(gain.mean()) / max(float(gain.std()) / math.sqrt(len(gain)), float(np.finfo(float).tiny))
-
-
-class Trials(Protocol):
-    """Runs methods on every split and keeps the best; see `tensorfill.choosing.trials`.
-
-    If they are `centred`, a mean and effects were fitted first, and an answer of zero leaves these alone.
-    """
-
-    best: Trial | None
-    centred: bool
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """The entries to fit of every split, without the roughness of graphs."""
-
-    @property
-    def stiffnesses(self) -> Sequence[float]:
-        """The weights of the graph Laplacians to try; none without graphs."""
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """Decides everything that is random in a search."""
-
-    @property
-    def clock(self) -> Clock:
-        """Ends a search when it expires; its journal keeps the work of a search."""
-
-    @property
-    def rival(self) -> float:
-        """The mean held-out loss of an answer of another kind, or infinity."""
-
-    @property
-    def leader(self) -> Trial:
-        """The best trial so far."""
-
-    @property
-    def found(self) -> Sequence[Model] | None:
-        """The answer of another method on each split, to start from; None if there is none."""
-
-    def problem_at(self, mu: float) -> Problem:
-        """Return the entries to fit of the first split, with the roughness of its graphs."""
-
-    @property
-    def unseen(self) -> Sequence[Observations | None]:
-        """The held-out entries of every split in the terms of its problem; None if that leaves out slices."""
-
-    @property
-    def held_out_values(self) -> Floats:
-        """The values of the held-out entries of every split, in order."""
-
-    def predictions(self, models: Sequence[Model]) -> Floats:
-        """Return the predictions at the held-out entries, from one model for each split."""
-
-    def prefer(self, trial: Trial) -> None:
-        """Take a trial as the best so far, by a rule of the search's own."""
-
-    def run(
-        self,
-        method: Method,
-        start: Trial | Sequence[Model] | None,
-        *,
-        tried: Mapping[str, float],
-        candidate: Any = None,
-        mu: float = 0.0,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        variation: bool = False,
-    ) -> Trial:
-        """Run a method on every split, score it, and keep it if it is the best so far."""
-
-
-class Search(Protocol):
-    """How the open settings of a method are chosen."""
-
-    @property
-    def conclusive(self) -> bool:
-        """Whether its answer leaves nothing for another method to find."""
-
-    def run(self, trials: Trials) -> None:
-        """Try settings until the best are found; `trials` keeps them."""
-
-    def finish(self, trials: Trials) -> None:
-        """Improve the best by what takes long; called once `run` had a better answer than other searches."""
-
-    def final(self, trials: Trials, entries: int) -> Method:
-        """Return the method with the settings of the best trial, for a fit of this many entries."""

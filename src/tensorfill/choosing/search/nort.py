@@ -11,16 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from ...methods.nort import Nort
+from ...methods.nort.descent import MOST_POINTS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
 from ...models import CPModel, Model, Tucker
-from ..search import Trial, Trials
-from .descent import MOST_POINTS, PATH_TOLERANCE, RATIO, SMALLEST_CUT, largest_cut, room_for
-from .following import FALLING_FAST, PathFollower
-from .paths import CLEARLY_WORSE, PATIENCE, Candidate, has_many_ranks, is_past
-
-if TYPE_CHECKING:
-    from .method import Nort
+from .base import Trial
+from .candidates import CLEARLY_WORSE, PATIENCE, Candidate, has_many_ranks, is_past
+from .nort_paths import FALLING_FAST, PathFollower
+from .trials import Trials
 
 FAR_AHEAD = 1.3
 """A mode by itself goes first if the error of all modes together is this many times its own at the first cut."""
@@ -46,7 +44,7 @@ class NortSearch(PathFollower):
         self._begin(trials)
         top = self._top(self._family.first)
         nothing = all(self._base.relates_nothing(problem, self.modes) for problem in trials.problems)
-        if trials.centred or nothing:
+        if trials.splits[0].adds or nothing:
             # The mean and the effects may be all there is, so zero is an answer too.
             self._try(top.lower(-1), None)
         if nothing:

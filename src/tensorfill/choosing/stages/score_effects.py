@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.clock import Clock
-from .._support.types import Floats, Integers
-from ..methods.problem import Problem
-from ..models.additive import Additive
+from ..._support.clock import Clock
+from ..._support.types import Floats, Integers
+from ...methods.problem import Problem
+from ...models.additive import Additive
 
 SWEEPS = 20
 """The largest number of sweeps over the modes."""

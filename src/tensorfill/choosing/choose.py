@@ -1,0 +1,423 @@
+"""Choosing a recipe: contenders are scored on the same held-out entries, and the best is kept.
+
+Each method chooses its settings by its search, on the data as it is and on centred data. The best of these is solved
+as far as the last fit will be, and gets the stages after the method by which held-out entries gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._support.clock import Clock, TimeUp
+from .._support.types import Floats
+from ..graphs.reduction import Graph
+from ..losses import is_score
+from ..methods.base import Method, Status, Stopped
+from ..methods.effects import Effects
+from ..methods.problem import Problem
+from ..models import Model
+from ..models.folded import nothing
+from .context import Context
+from .holdout.kinds import Holdout
+from .holdout.splits import Split, losses_of
+from .recipe import Recipe
+from .search.base import PathPoint, Trial, are_better
+from .search.table import search_for
+from .search.trials import Search, Trials, error_of
+from .search.walk import Walk
+from .stages.base import After, Before
+from .stages.centre import Centre, can_centre, is_of_differences
+from .stages.table import AFTER
+
+WORTH_CENTRING = 1.5
+"""Centring is tried if the mean and the effects alone have at most this many times the best error without it."""
+
+UNEVEN = 0.2
+"""Scores need a mean if the slopes of one sign outweigh the others by more than this share of all: 60 yes to 40 no."""
+
+FAR_BEHIND = 1.5
+"""An answer with this many times the loss of a smooth field alone is brought to the end only if it is the best."""
+
+MOST_ROUNDS = 2
+"""The mean and the effects are fitted beside the answer at most this often."""
+
+SHARE_ALONE = 0.1
+"""The share of the time that is left in which it shows how good a stage is without any method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A recipe that was run on every split.
+
+    Parameters
+    ----------
+    recipe
+        The recipe.
+    splits, models
+        The splits as the stages before the method leave them, and the answer on each.
+    losses
+        The loss at each held-out entry.
+    trials, search, trial
+        Where it was found.
+    """
+
+    recipe: Recipe
+    splits: Sequence[Split]
+    models: Sequence[Model]
+    losses: Floats
+    trials: Trials
+    search: Search
+    trial: Trial
+
+    @classmethod
+    def of(cls, trials: Trials, search: Search, trial: Trial, before: tuple[Before, ...]) -> Scored:
+        """Return a trial of a search, with the stages before the method."""
+        recipe = Recipe(before, method=trial.method)
+        return cls(recipe, trials.splits, trial.models, trial.losses, trials, search, trial)
+
+    def beats(self, other: Scored | None) -> bool:
+        """Return whether it is better than another answer, or than none, by more than chance."""
+        return other is None or are_better(self.losses, other.losses, clipped=self.trials.clipped)
+
+    @property
+    def whole_model(self) -> Model:
+        """The model of the whole tensor on the first split."""
+        return self.splits[0].whole(self.models[0])
+
+    def final(self, entries: int) -> Method:
+        """Return the method with what was chosen, for a fit of this many entries."""
+        return self.search.final(self.trials, entries)
+
+
+class BestSoFar:
+    """The best answer, kept while others are looked for: a run that is stopped at any time has it.
+
+    It is the `champion` among the contenders so far, or the `current` answer of the one at work.
+    """
+
+    def __init__(self) -> None:
+        self.champion: Scored | None = None
+        self.current: Scored | None = None
+
+    @property
+    def answer(self) -> Scored | None:
+        """The best answer; None if there is none yet."""
+        if self.current is not None and self.current.beats(self.champion):
+            return self.current
+        return self.champion
+
+    def settle(self) -> Scored:
+        """Keep the better of the last contender and those before it, and return the last one's answer."""
+        last = self.current
+        if last is None:
+            raise ValueError("No method has an answer yet.")
+        self.champion, self.current = self.answer, None
+        return last
+
+
+@dataclass(eq=False)
+class Contest:
+    """What contenders have in common.
+
+    Parameters
+    ----------
+    problem
+        All entries.
+    splits, holdout
+        How they are divided into those to fit and those to score with; if there are graphs, with the slices that have
+        entries only.
+    graphs
+        Laplacians by mode.
+    asked
+        What the caller says of each stage, by its name; nothing means ``"auto"``.
+    context
+        What accompanies the run.
+    """
+
+    problem: Problem
+    splits: Sequence[Split]
+    holdout: Holdout
+    graphs: Mapping[int, Graph]
+    asked: Mapping[str, Any]
+    context: Context
+    best: BestSoFar = field(default_factory=BestSoFar)
+    searches: list[Trials] = field(default_factory=list)
+
+    @property
+    def points(self) -> list[PathPoint]:
+        """Every trial, in order."""
+        return [point for trials in self.searches for point in trials.points]
+
+    @cached_property
+    def proposed(self) -> dict[type[After], Sequence[Sequence[After]]]:
+        """The settings to try of each stage after the method."""
+        found: dict[type[After], Sequence[Sequence[After]]] = {}
+        for kind in AFTER:
+            asked = self.asked.get(kind.name, "auto")
+            found[kind] = [[asked]] if isinstance(asked, kind) else kind.proposed(self.problem, asked, self.graphs)
+        return found
+
+    @cached_property
+    def rival(self) -> float:
+        """About the lowest mean loss of a stage without any method, which tells methods when to give up.
+
+        It is infinite if there is no such stage, or if it takes more than a small share of the time that is left.
+        """
+        losses, clock = [math.inf], self.context.clock
+        own = clock.part(SHARE_ALONE)
+        try:
+            for kind, proposed in self.proposed.items():
+                answers: list[Any] = [None] * len(self.splits)
+                for stage in kind.rivals(proposed):
+                    pairs = zip(self.splits, answers, strict=True)
+                    answers = [stage.improve(each.problem, zero_of(each), own, near) for each, near in pairs]
+                    losses.append(float(losses_of(self.splits, answers).mean()))
+        except TimeUp:
+            clock.check()
+        return min(losses)
+
+    def is_far_behind(self, scored: Scored) -> bool:
+        """Return whether a stage alone is so much better that the last sweeps of a method do not matter."""
+        return bool(scored.losses.mean() > FAR_BEHIND * self.rival)
+
+
+def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True) -> Scored:
+    """Return the best recipe of several methods, and what it gives on the splits.
+
+    Parameters
+    ----------
+    contest
+        What they are scored on.
+    methods
+        The methods, with what they leave open.
+    every
+        Whether all methods are tried. If not, the first whose answer leaves nothing to find is the last, and only the
+        best gets the stages after the method.
+    """
+    clock, best = contest.context.clock, contest.best
+    for number, method in enumerate(methods):
+        share = clock.part(1 / (len(methods) - number)) if len(methods) > 1 else clock
+        scored = contend(contest, method, share, finish=every)
+        if scored.search.conclusive and not every:
+            break
+    if not every:
+        best.current = best.answer
+        if contest.is_far_behind(_of(best)):
+            _bring_to_the_end(contest, clock)
+        _finish(contest, clock)
+        best.settle()
+    clock.check()
+    if best.answer is None:
+        raise ValueError("No method has an answer yet.")
+    return best.answer
+
+
+def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = True) -> Scored:
+    """Let a method choose its settings, finish its answer if asked to, and keep it if it is the best so far."""
+    contest.context.display.begin(f"choosing settings of {method.name}", None)
+    try:
+        _search_with_and_without_centring(contest, method, clock)
+        found = _of(contest.best)
+        found.search.finish(found.trials)
+        contest.best.current = Scored.of(found.trials, found.search, found.trials.leader, found.recipe.before)
+        if finish or not contest.is_far_behind(_of(contest.best)):
+            _bring_to_the_end(contest, clock)
+        if finish:
+            _finish(contest, clock)
+    except (Stopped, TimeUp) as stop:
+        # The time of this method is over, but what it has so far is an answer.
+        if contest.best.current is None or status_of(stop) is not Status.TIME_LIMIT:
+            raise
+    return contest.best.settle()
+
+
+def _of(best: BestSoFar) -> Scored:
+    """Return the answer of the contender at work."""
+    if best.current is None:
+        raise ValueError("No method has an answer yet.")
+    return best.current
+
+
+# The search
+
+
+def _search_with_and_without_centring(contest: Contest, method: Method, clock: Clock) -> None:
+    """Find the best settings for the data as it is or, if that is better, for the centred data."""
+    asked, loss, splits = contest.asked.get("centre", "auto"), contest.problem.loss, contest.splits
+    possible = asked == "auto" and "centre" in method.stages and can_centre(loss)
+    silent = any(method.is_silent_somewhere(split.problem) for split in splits)
+    needed = possible and (silent or (is_score(loss) and are_needed(splits, contest.context.clock)))
+    if asked is True or isinstance(asked, Centre) or needed:
+        _searched(contest, method, clock, (asked if isinstance(asked, Centre) else Centre(),))
+        if needed and are_balanced(splits):
+            # Then the effects are better than nothing, but a method may find more without them.
+            _searched(contest, method, clock, ())
+        return
+    plain = _searched(contest, method, clock, ())
+    if possible and is_of_differences(loss) and may_help(splits, plain.point.held_out, contest.context.clock):
+        _searched(contest, method, clock, (Centre(),))
+
+
+def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Before, ...]) -> Trial:
+    """Return the best trial of a search behind some stages, and keep it if it beats the one before."""
+    best, search = contest.best, search_for(method)
+    earlier, champion = best.current, best.champion
+    words = tuple(stage.brief for stage in before)
+    splits = [split.centred(contest.context.clock) for split in contest.splits] if before else contest.splits
+
+    def tried(trial: Trial) -> None:
+        contest.context.display.tried(len(contest.points), contest.context.scale.error(trial.point.held_out))
+        scored = Scored.of(trials, search, trial, before)
+        if trials.best is trial and scored.beats(earlier):
+            best.current = scored
+
+    trials = Trials(
+        splits=splits,
+        context=replace(contest.context, clock=clock),
+        before=words,
+        tried=tried,
+        rival=contest.rival,
+        found=champion.trial.models if champion is not None and champion.trials.before == words else None,
+    )
+    contest.searches.append(trials)
+    search.run(trials)
+    # A search may prefer a trial by its own rule.
+    scored = Scored.of(trials, search, trials.leader, before)
+    if scored.beats(earlier):
+        best.current = scored
+    return trials.leader
+
+
+def are_balanced(splits: Sequence[Split]) -> bool:
+    """Return whether predictions are scores, and zero is about right: slopes cancel, as for as many yes as no."""
+    for split in splits:
+        observed, loss = split.problem.observations.values, split.problem.loss
+        slopes = loss.derivative(0.0 * observed, observed)
+        if not is_score(loss) or abs(slopes.sum()) > UNEVEN * abs(slopes).sum():
+            return False
+    return True
+
+
+def may_help(splits: Sequence[Split], error: float, clock: Clock) -> bool:
+    """Return whether the mean and the effects alone explain something, and come near to an error on held-out entries.
+
+    Among much noise, zero comes near to any error too.
+    """
+    alone, of_zero = (error_of(each) for each in _losses_of_nothing(splits, clock))
+    return alone < of_zero and alone <= WORTH_CENTRING * error
+
+
+def are_needed(splits: Sequence[Split], clock: Clock) -> bool:
+    """Return whether the mean and the effects alone are better than scores of zero on the held-out entries."""
+    return are_better(*_losses_of_nothing(splits, clock), clipped=False)
+
+
+def _losses_of_nothing(splits: Sequence[Split], clock: Clock) -> tuple[Floats, Floats]:
+    """Return the loss at each held-out entry if a method adds nothing to centred data, and to data as it is."""
+    centred = [split.centred(clock) for split in splits]
+    with_effects, without = (losses_of(each, [zero_of(split) for split in each]) for each in (centred, splits))
+    return with_effects, without
+
+
+def zero_of(split: Split) -> Model:
+    """Return the model of zeros for the problem of a split."""
+    return nothing(split.problem.observations.shape, split.problem.observations.dtype)
+
+
+# What follows the search
+
+
+def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
+    """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
+    scored = _of(contest.best)
+    trials, trial = scored.trials, scored.trial
+    method = scored.final(len(trials.splits[0].problem.observations))
+    contest.context.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
+    results = trials.solve(method, trial.models, trial.point.mu, thoroughly=True)
+    losses = losses_of(trials.splits, [result.model for result in results])
+    ended = replace(trial, results=results, losses=losses)
+    contest.best.current = Scored.of(trials, scored.search, ended, scored.recipe.before)
+    for result in results:
+        result.finished_or_stopped()
+    if is_score(contest.problem.loss) and scored.recipe.before:
+        _centre_again(contest, clock)
+
+
+def _centre_again(contest: Contest, clock: Clock) -> None:
+    """Fit the mean and the effects again beside the answer, and the answer beside them, while that is better."""
+    for rounds in range(1, MOST_ROUNDS + 1):
+        clock.check()
+        scored = _of(contest.best)
+        again = Centre(rounds)
+        pairs = zip(contest.splits, scored.models, strict=True)
+        splits = [split.by([again], contest.context.clock, model) for split, model in pairs]
+        trials = replace(scored.trials, splits=splits)
+        results = trials.solve(scored.trial.method, scored.models, scored.trial.point.mu)
+        losses = losses_of(splits, [result.model for result in results])
+        trial = replace(scored.trial, results=results, losses=losses)
+        better = Scored.of(trials, scored.search, trial, (again,))
+        if not better.beats(scored):
+            return
+        contest.best.current = better
+
+
+def _finish(contest: Contest, clock: Clock) -> None:
+    """Add the stages after the method to its answer, where held-out entries gain."""
+    for kind, proposed in contest.proposed.items():
+        if proposed:
+            clock.check()
+            contest.context.display.begin(f"trying: {kind.title.lower()}", None)
+            contest.best.current = _improved(contest, _of(contest.best), kind, clock)
+
+
+def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock) -> Scored:
+    """Return the answer with the best settings of a stage, or as it is."""
+    best: Scored | None = None
+    asked = contest.asked.get(kind.name, "auto")
+    for group in contest.proposed[kind]:
+        answers: Sequence[Any] = [None] * len(scored.models)
+        last = math.inf
+        for stage in group:
+            # What does without the answer of the method takes the data as it is, unless centring was asked for.
+            plain = stage.alone and contest.asked.get("centre", "auto") is not True
+            splits = contest.splits if plain else scored.splits
+            each = zip(splits, scored.models, answers, strict=True)
+            answers = [stage.improve(split.problem, model, clock, near) for split, model, near in each]
+            losses = losses_of(splits, answers)
+            if best is None or losses.mean() < best.losses.mean():
+                before = () if plain else scored.recipe.before
+                recipe = replace(scored.recipe, before=before, after=(*scored.recipe.after, stage))
+                best = replace(scored, recipe=recipe, splits=splits, models=answers, losses=losses)
+            if losses.mean() >= kind.gain * last:
+                break
+            last = float(losses.mean())
+    if best is None:
+        return scored
+    wanted = isinstance(asked, kind)
+    better = wanted or kind.is_kept(asked, best.losses, scored.losses, is_better=best.beats(scored))
+    return best if better else scored
+
+
+# Answers that need no search
+
+
+def effects_alone(splits: Sequence[Split], clock: Clock) -> Scored:
+    """Return the mean and the effects as an answer on every split, soon if the clock has expired."""
+    before = (Centre(),) if can_centre(splits[0].problem.loss) else ()
+    parts = [split.centred(clock) for split in splits] if before else splits
+    # Its own clock and generator: the time may be up, and nothing else must depend on the moment.
+    trials = Trials(parts, Context(np.random.default_rng(0)), tuple(stage.brief for stage in before))
+    return Scored.of(trials, Walk(Effects()), trials.run(Effects(), None, tried={}), before)
+
+
+def status_of(stop: BaseException) -> Status:
+    """Return why a run was stopped."""
+    if isinstance(stop, Stopped):
+        return stop.status
+    return Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED

@@ -1,0 +1,340 @@
+"""A run behind the front door, from a task to an answer.
+
+One clock, one guard against interrupts and one best answer so far go with all of it. A run that is stopped, by the
+caller, the clock or the keyboard, answers with the best it has: before the first trial, that is the mean and the effect
+of each index. While an answer is put together, Ctrl-C is only noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._support.clock import Clock, TimeUp
+from .._support.types import Booleans, Floats
+from ..graphs import KernelGraph
+from ..labels import Labels
+from ..losses import Square
+from ..losses.robust import EFFICIENT, is_robust, make_robust, noise_scale
+from ..methods.base import Callback, Method, Record, Result, Stopped
+from ..methods.effects import Effects
+from ..methods.problem import Problem
+from ..models import Model
+from ..observations import Observations
+from .baselines import Baseline, baselines_of
+from .choose import Contest, Scored, choose, effects_alone, status_of
+from .context import Context
+from .corrupt import Watch, named_robust, rough_fit
+from .error_bars import ErrorBars
+from .holdout.held_out import HeldOut
+from .holdout.resemblance import weights_of
+from .holdout.splits import Split, make_splits
+from .judging import corrupt_entries
+from .outliers import are_outliers
+from .recipe import Recipe
+from .run import run
+from .search.base import PathPoint
+from .stages.base import Before, Lift, Reduced
+from .stages.centre import Centre, is_of_differences
+from .stages.empty_slices import EmptySlices, fill_empty_slices
+from .stages.graphs import Graphs
+from .stages.kernel_width import with_widths
+from .stages.present_slices import PresentSlices
+from .stages.scale import Scale
+from .task import Task
+
+STOPS = (Stopped, TimeUp, KeyboardInterrupt)
+"""What ends a run before its time."""
+
+WIDTH = 3.0
+"""With a robust loss, values further from the median than this many times the spread of most are moved to there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a run returns.
+
+    Parameters
+    ----------
+    recipe, result
+        What was done to all entries, and the result.
+    points
+        Every trial, in order; empty if nothing was held out.
+    error_bars
+        The errors at what was held out; None if nothing was.
+    corrupt
+        Which observed entries were judged corrupt; None if none were judged.
+    baselines
+        Simple answers at the same held-out entries.
+    """
+
+    recipe: Recipe
+    result: Result
+    points: Sequence[PathPoint] = ()
+    error_bars: ErrorBars | None = None
+    corrupt: Booleans | None = None
+    baselines: tuple[Baseline, ...] = ()
+
+
+def completed(
+    task: Task, methods: Sequence[Method], context: Context, labels: Labels, *, choosing: bool, every: bool
+) -> Answer:
+    """Return the answer to a task.
+
+    Parameters
+    ----------
+    task
+        What is asked.
+    methods
+        The methods to try.
+    context
+        The clock and the rest that accompanies the run.
+    labels
+        The labels of the data.
+    choosing
+        Whether entries are held out to choose what is left open.
+    every
+        Whether all methods are tried; see `choose`.
+    """
+    work, methods = Work.of(task, methods, context)
+    answer = work.best_of(methods, labels, every=every) if choosing else work.as_given(methods[0])
+    answer = filled(answer, work.places, work.fitted, tuple(task.graphs))
+    return work.context.scale.up(answer, answer.recipe.method)
+
+
+class Work:
+    """A task at work: scaled, without slices that take no part, and with the best answer so far.
+
+    Parameters
+    ----------
+    task, context
+        What is asked, in the unit that it is fitted in, and what accompanies the run.
+    places
+        The way back to slices that take no part.
+    """
+
+    def __init__(self, task: Task, context: Context, places: Lift) -> None:
+        self.task, self.context, self.places = task, context, places
+        self._contest: Contest | None = None
+        self._rough: tuple[Method, Result] | None = None
+        self._corrupt: Booleans | None = None
+        self.fitted = task.observations
+
+    @classmethod
+    def of(cls, task: Task, methods: Sequence[Method], context: Context) -> tuple[Work, list[Method]]:
+        """Return the work of a task, and its methods in the same unit."""
+        scale = Scale.of(task.observations, task.loss, methods)
+        task = scale.down(task)
+        whole = Problem(task.observations, task.loss)  # type: ignore[arg-type]
+        problem, places = PresentSlices(frozenset(task.ordered_modes)).reduce(whole, context.clock)
+        start = None if task.start is None else places.start(task.start)
+        task = replace(task, observations=problem.observations, start=start)
+        context = replace(context, scale=scale)
+        context = replace(context, callback=shown(context, places))
+        return cls(task, context, places), [scale.down(each) for each in methods]
+
+    def as_given(self, method: Method) -> Answer:
+        """Run a method and the stages that are given, with nothing held out."""
+        task, context = self.task, self.context
+        try:
+            with context.interrupts.welcome():
+                problem, near = self._judged(method, choosing=False, robust=method.takes_robust)
+                start = near if task.start is None else task.start
+                if task.start is not None and not method.can_start_from(task.start, problem):
+                    # The method says what it can start from.
+                    method.prepare(problem, task.start, context.rng)
+                context.display.begin("fitting", method.max_iter, method.tol)
+                recipe = Recipe(task.before, method=method, after=task.after, loss=problem.loss)
+                result = run(recipe, problem, start, context)
+                if start is None and result.history[-1].iteration == 0:
+                    # Without an iteration the method has no answer yet.
+                    result.finished_or_stopped()
+        except STOPS as stop:
+            return self._best_so_far(stop)
+        return Answer(_resolved(recipe, problem), result, corrupt=self._corrupt_beside(result.model))
+
+    def contest(self, methods: Sequence[Method]) -> Contest:
+        """Choose the width of kernels, judge which entries are corrupt, if the loss asks for it, and hold entries out.
+
+        If every method takes the robust loss itself, all entries stay, and held-out ones are judged by that loss too.
+        """
+        task, context = self.task, self.context
+        if any(isinstance(graph, KernelGraph) for graph in task.graphs.values()):
+            context.display.begin("choosing the width of a graph", None)
+        graphs = with_widths(task.graphs, task.observations, context.rng, context.clock)
+        problem, _ = self._judged(methods[0], choosing=True, robust=all(method.takes_robust for method in methods))
+        splits, holdout = make_splits(problem.observations, problem.loss, task.choice, context.rng, graphs)
+        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context)
+        return self._contest
+
+    def best_of(self, methods: Sequence[Method], labels: Labels, *, every: bool) -> Answer:
+        """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it."""
+        try:
+            with self.context.interrupts.welcome():
+                contest = self.contest(methods)
+                scored = choose(contest, methods, every=every)
+                recipe, result = self._refitted(contest, scored)
+        except STOPS as stop:
+            return self._compared(self._best_so_far(stop), labels)
+        return self._compared(self._with_error_bars(contest, scored, recipe, result), labels)
+
+    # The stages
+
+    def _judged(self, method: Method, *, choosing: bool, robust: bool) -> tuple[Problem, Model | None]:
+        """Return the problem and, for a robust loss, where to start.
+
+        With methods that take a `robust` loss as it is, all entries stay. With others, the entries that are judged
+        corrupt are left out if settings are chosen; if not, they stay, and the loss allows for them.
+        """
+        entries, loss, context = self.task.observations, self.task.loss, self.context
+        if not is_robust(loss):
+            return Problem(entries, loss), None  # type: ignore[arg-type]
+        if robust:
+            return Problem(entries, make_robust(loss)), None  # type: ignore[arg-type]
+        context.display.begin("looking for corrupt entries", None)
+        watch = Watch(context.callback, context.clock, self._keep_rough)
+        ranks: Any = {"modes": getattr(method, "modes", None), "max_rank": getattr(method, "max_rank", None)}
+        if choosing:
+            self._corrupt = corrupt_entries(entries, **ranks, rng=context.rng, watch=watch)
+            self.fitted = entries.select(~self._corrupt)
+            return Problem(self.fitted, Square()), None
+        rough = rough_fit(Problem(entries, Square()), **ranks, rng=context.rng, watch=watch)
+        cut = named_robust(loss, rough.noise).cut_at(EFFICIENT * rough.noise)  # type: ignore[arg-type]
+        return Problem(entries, cut), rough.model
+
+    def _keep_rough(self, method: Method, result: Result) -> None:
+        self._rough = method, result
+
+    def _refitted(self, contest: Contest, scored: Scored) -> tuple[Recipe, Result]:
+        """Fit all entries with what was chosen."""
+        problem, trial = contest.problem, scored.trial
+        graphs: tuple[Before, ...] = (Graphs(contest.graphs, trial.point.mu),) if contest.graphs else ()
+        method = scored.final(len(problem.observations))
+        recipe = replace(scored.recipe, before=(*graphs, *scored.recipe.before), method=method, loss=problem.loss)
+        self.context.display.begin("fitting all entries", method.max_iter, method.tol)
+        near = self.task.start or contest.splits[0].core(trial.models[0])
+        result = run(recipe, problem, near, self.context, thoroughly=True)
+        if not result.finished and not method.can_start_from(near, problem):
+            # The finished answer without the held-out entries is better than half of one with them.
+            return replace(recipe, method=trial.method), replace(result, model=scored.whole_model)
+        return _resolved(recipe, problem), result
+
+    # The answer
+
+    def _with_error_bars(self, contest: Contest, scored: Scored, recipe: Recipe, result: Result) -> Answer:
+        """Return the answer with the errors at the held-out entries."""
+        held_out, corrupt = HeldOut.of(scored.splits, scored.models, contest.problem.observations), self._corrupt
+        if corrupt is None and is_robust(self.task.loss):
+            corrupt = are_outliers(self.task.observations, result.model, held_out.residuals)
+        bars = ErrorBars(held_out.residuals, resemblance(contest, scored.whole_model), held_out=held_out)
+        return Answer(replace(recipe, holdout=contest.holdout), result, contest.points, bars, corrupt)
+
+    def _compared(self, answer: Answer, labels: Labels) -> Answer:
+        """Return the answer beside simple ones at the held-out entries, unless the user stops here."""
+        if self._contest is None or answer.error_bars is None or answer.error_bars.held_out is None:
+            return answer
+        self.context.display.begin("comparing with simple answers", None)
+        try:
+            return replace(answer, baselines=baselines_of(self._contest.splits, answer.error_bars.held_out, labels))
+        except KeyboardInterrupt:
+            return answer
+
+    def _best_so_far(self, stop: BaseException) -> Answer:
+        """Return the best answer of a run that was stopped: the mean and the effects, if nothing beats them."""
+        status, contest = status_of(stop), self._contest
+        if contest is not None:
+            scored = effects_alone(contest.splits, self.context.clock)
+            best = contest.best.answer
+            if best is not None and not scored.beats(best):
+                scored = best
+            result = replace(scored.trial.results[0], model=scored.whole_model, status=status)
+            core = None if not scored.recipe.after else contest.splits[0].core(scored.trial.models[0])
+            recipe = replace(scored.recipe, loss=contest.problem.loss)
+            return self._with_error_bars(contest, scored, recipe, replace(result, core=core))
+        recipe, result = self._simplest()
+        return Answer(recipe, replace(result, status=status), corrupt=self._corrupt_beside(result.model))
+
+    def _simplest(self) -> tuple[Recipe, Result]:
+        """Return the mean and the effects of all entries, soon if the clock has expired.
+
+        For a robust loss they are those of values that are moved to where most are. A rough fit that is nearer to most
+        entries is returned in their place.
+        """
+        data, robust = self.task.observations, is_robust(self.task.loss)
+        loss: Any = Square() if robust else self.task.loss
+        middle = np.median(data.values)
+        far = WIDTH * noise_scale(data.values - middle)
+        moved = data.with_values(np.clip(data.values, middle - far, middle + far)) if robust else data
+        scored = effects_alone([Split(Problem(moved, loss), held_out=moved)], self.context.clock)
+        model = scored.whole_model
+        if self._rough is not None and _usual_error(self._rough[1].model, data) < _usual_error(model, data):
+            return Recipe(method=self._rough[0], loss=loss), self._rough[1]
+        recipe = Recipe((Centre(),), method=Effects(), loss=loss)
+        return recipe, replace(scored.trial.results[0], model=model)
+
+    def _corrupt_beside(self, model: Model) -> Booleans | None:
+        """Return which entries an answer of all entries takes for corrupt; None without a robust loss."""
+        return are_outliers(self.task.observations, model) if is_robust(self.task.loss) else None
+
+
+def resemblance(contest: Contest, model: Model) -> Floats | None:
+    """Return how many missing entries each held-out entry stands for; None where there are no intervals."""
+    if not is_of_differences(contest.problem.loss) or contest.graphs or contest.holdout.block is None:
+        return None
+    # Its own generator, so that the same seed gives the same answer with and without intervals.
+    rng, observed = np.random.default_rng(0), contest.problem.observations
+    parts = [(split.held_out.coords, split.problem.observations) for split in contest.splits]
+    return np.concatenate([weights_of(*part, observed, model, rng) for part in parts])
+
+
+def filled(answer: Answer, places: Lift, entries: Observations, without: tuple[int, ...]) -> Answer:
+    """Return an answer for all slices, in which those without any observed entry are filled from the others.
+
+    Parameters
+    ----------
+    answer
+        The answer for the slices that took part.
+    places
+        Where these are in the whole tensor.
+    entries
+        The entries that were fitted.
+    without
+        Modes whose empty slices stay as they are.
+    """
+    loss: Any = answer.recipe.loss
+    found = fill_empty_slices(places.model(answer.result.model), places.back(entries), loss, without=without)
+    core, bars, recipe = answer.result.core, answer.error_bars, answer.recipe
+    if found.fills:
+        recipe = replace(recipe, after=(*recipe.after, EmptySlices(tuple(found.fills), without)))
+    if bars is not None:
+        held_out = None if bars.held_out is None else bars.held_out.placed(places)
+        bars = replace(bars, slices=found.errors, held_out=held_out)
+    result = replace(answer.result, model=found.model, core=None if core is None else places.core(core))
+    return replace(answer, recipe=recipe, result=result, error_bars=bars)
+
+
+def shown(context: Context, places: Lift) -> Callback:
+    """Return a callback that shows each iteration, and then asks the caller's own, in the units of the data."""
+    scale = context.scale
+
+    def callback(record: Record, model: Model) -> object:
+        record = scale.up(record)
+        context.display.iteration(record)
+        if context.callback is None:
+            return None
+        return context.callback(record, scale.up(places.model(model)))
+
+    return callback
+
+
+def _resolved(recipe: Recipe, problem: Problem) -> Recipe:
+    """Return the recipe with the defaults of its method that depend on the problem spelled out."""
+    graphs = [stage for stage in recipe.before if isinstance(stage, Graphs)]
+    return replace(recipe, method=recipe.method.resolved(Reduced(problem).by(graphs, Clock()).problem))
+
+
+def _usual_error(model: Model, data: Observations) -> float:
+    return float(np.median(np.abs(model.predict(data.coords) - data.values)))
