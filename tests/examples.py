@@ -11,7 +11,7 @@ import tensorfill
 from tensorfill import Fit, Nort, Observations, Status
 from tensorfill.choosing.error_bars import ErrorBars
 from tensorfill.choosing.holdout.kinds import Holdout
-from tensorfill.choosing.stages.smooth_field import Smoothing
+from tensorfill.choosing.stages.smooth_field import SmoothField
 from tensorfill.labels import Labelled, Labels
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Dense
@@ -71,7 +71,7 @@ def picture():
         given().recipe,
         method=Nort(lam=(1.0, 1.0), penalty=LSP(1.0), modes=(0, 1), max_rank=(3, 3)),
         holdout=Holdout((1, 1, 3), whole.shape),
-        smoothing=Smoothing({0: 1.0, 1: 0.5}, 0.1, low_rank=False),
+        after=(SmoothField({0: 1.0, 1: 0.5}, 0.1, low_rank=False),),
     )
     fit = Fit(
         model=Dense(0.9 * whole + 0.05, (0, 0)),

@@ -9,10 +9,10 @@ import tensorfill
 from tensorfill import Choice, Nort, Problem, compare
 from tensorfill._support.memory import PeakMemory
 from tensorfill.choosing import candidates as choosing_candidates
+from tensorfill.choosing.search.base import are_better
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods import registry
-from tensorfill.choosing.search.base import are_better
 from tensorfill.metrics import rmse
 from tests.refusal import refuses
 

@@ -9,7 +9,7 @@ import pytest
 
 from tensorfill._support.clock import Clock
 from tensorfill._support.progress import Display
-from tensorfill._support.timing import Estimate, TimedStage, Stopwatch, Timing
+from tensorfill._support.timing import Estimate, Stopwatch, TimedStage, Timing
 from tensorfill.methods.base import Record
 
 
@@ -61,7 +61,9 @@ def test_stages_are_added_up():
     assert [stage.name for stage in found.stages] == ["preparing", "fitting", "looking"]
     assert found.stages[0].seconds == pytest.approx(2.0, abs=0.5)
     assert found.total >= 2.0
-    assert str(Timing((TimedStage("a", 1.0), TimedStage("b", 99.0), TimedStage("c", 0.5)))) == "1 min 40 s: b 1 min 39 s"
+    assert (
+        str(Timing((TimedStage("a", 1.0), TimedStage("b", 99.0), TimedStage("c", 0.5)))) == "1 min 40 s: b 1 min 39 s"
+    )
 
 
 def test_the_time_left_is_shown(capsys):

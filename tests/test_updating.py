@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import tensorfill
-from tensorfill import Choice, Observations, complete
+from tensorfill import Centre, Choice, Observations, SmoothField, complete
 from tensorfill.choosing.updating import grown
 from tensorfill.labels import Labelled, Labels
 from tensorfill.metrics import rmse
@@ -54,7 +54,7 @@ def test_new_days_are_filled_as_well_as_by_a_new_fit_with_the_same_settings(way)
     missing = np.isnan(HOLES)
     errors = [rmse(np.asarray(fit.to_dense())[missing], TRUTH[missing]) for fit in (later, anew)]
     assert errors[0] < 1.1 * errors[1] + 0.01
-    assert later.recipe.centred == first.recipe.centred
+    assert later.recipe.stage(Centre) == first.recipe.stage(Centre)
     assert (later.error_bars is None) == (first.error_bars is None)
     xr.testing.assert_equal(later.filled().day, labelled(0, 24).day)
     assert later.filled().dims == ("day", "hour", "station")
@@ -88,11 +88,11 @@ def test_a_smooth_field_stays():
     truth = np.sin(rows * columns) + np.cos(3 * rows) * columns
     holes = np.where(np.random.default_rng(0).random(truth.shape) < 0.5, truth, np.nan)
     first = complete(holes[:26], lam=0.1, smooth=[0, 1], rng=0)
-    assert first.recipe.smoothing is not None
+    assert first.recipe.stage(SmoothField) is not None
     new = np.full_like(holes, np.nan)
     new[26:] = holes[26:]
     later = first.update(new, rng=0)
-    assert later.recipe.smoothing == first.recipe.smoothing
+    assert later.recipe.stage(SmoothField) == first.recipe.stage(SmoothField)
     assert rmse(later.to_dense(), truth) < 0.3 * truth.std()
     again = later.update(new, rng=0)
     assert again.shape == later.shape

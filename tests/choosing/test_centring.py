@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensorfill import Observations
-from tensorfill.choosing.centring import may_help
+from tensorfill import Clock, Observations
+from tensorfill.choosing.choose import may_help
 from tensorfill.choosing.holdout.splits import whole_split
 from tensorfill.losses import Square
 
@@ -23,11 +23,11 @@ def test_effects_that_explain_nothing_do_not_help_however_near_they_come_to_an_e
     rng = np.random.default_rng(0)
     effects = effect * np.add.outer(rng.standard_normal(12), np.add.outer(rng.standard_normal(10), np.zeros(8)))
     split = split_of(effects + rng.standard_normal((12, 10, 8)), rng)
-    assert may_help([split], 0.99) is helps
+    assert may_help([split], 0.99, Clock()) is helps
 
 
 def test_effects_far_from_an_error_do_not_help():
     rng = np.random.default_rng(0)
     split = split_of(5.0 + rng.standard_normal((12, 10, 8)), rng)
-    assert may_help([split], 1.0)
-    assert not may_help([split], 0.01)
+    assert may_help([split], 1.0, Clock())
+    assert not may_help([split], 0.01, Clock())

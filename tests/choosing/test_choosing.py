@@ -8,17 +8,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensorfill import Choice, Nort, Observations, Status, complete
+from tensorfill import Choice, Nort, Observations, Polish, Status, complete
 from tensorfill.algebra.unfolding import unfold
+from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.kinds import make_holdout
 from tensorfill.choosing.holdout.splits import Split
+from tensorfill.choosing.search import nort as nort_search
+from tensorfill.choosing.search.candidates import LEAST_WEIGHT, Candidate, NoiseEdge
+from tensorfill.choosing.search.nort import NortSearch
 from tensorfill.choosing.search.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
-from tensorfill.methods.nort import search as nort_search
 from tensorfill.methods.nort.descent import SPARE_RANK, largest_cut
-from tensorfill.choosing.search.candidates import LEAST_WEIGHT, Candidate, NoiseEdge
-from tensorfill.choosing.search.nort import NortSearch
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, CappedL1, Nuclear, cut
@@ -39,7 +40,9 @@ def chosen(data):
 
 def searched(data, penalty="lsp", how="run", **settings):
     """Return the trials of NORT's search."""
-    trials = Trials([Split(Problem(data.observations, Square()), data.test)], np.random.default_rng(0))
+    trials = Trials(
+        [Split(Problem(data.observations, Square()), held_out=data.test)], Context(np.random.default_rng(0))
+    )
     getattr(NortSearch(Nort(penalty=penalty, **settings)), how)(trials)
     return trials
 
@@ -305,7 +308,9 @@ def test_the_score_has_a_least_and_the_ranks_are_found(data, chosen):
 
 
 def test_a_tie_goes_to_the_earlier_trial(data):
-    trials = Trials([Split(Problem(data.observations, Square()), data.test)], np.random.default_rng(0))
+    trials = Trials(
+        [Split(Problem(data.observations, Square()), held_out=data.test)], Context(np.random.default_rng(0))
+    )
     method = Nort(lam=1.0, max_iter=5)
     one, same = (trials.run(method, None, tried={"lam": 1.0}) for _ in range(2))
     assert one.beats(None)
@@ -318,14 +323,14 @@ def test_least_squares_polish_is_kept_where_it_helps(data, chosen):
     polished = complete(data.observations, refine="tucker", rng=0)
     plain, better = (rmse(fit.predict(data.test.coords), data.test.values) for fit in (chosen, polished))
     assert better <= plain * 1.001
-    assert (polished.recipe.polish is not None) is (polished.held_out_error < chosen.held_out_error)
+    assert (polished.recipe.stage(Polish) is not None) is (polished.held_out_error < chosen.held_out_error)
 
 
 def test_polish_reaches_the_limit_where_the_ranks_are_found():
     data = synthetic((60, 60, 60), rank=3, observed=40_000, rng=6)
     fit = complete(data.observations, refine="tucker", rng=0)
     assert fit.ranks == (3, 3, 3)
-    assert fit.recipe.polish is not None
+    assert fit.recipe.stage(Polish) is not None
     assert rmse(fit.predict(data.test.coords), data.test.values) < 1.1 * data.limit
 
 

@@ -8,15 +8,16 @@ import pytest
 from tensorfill import Clock, Observations, complete
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import MOST_ITERATIONS, smooth_field
-from tensorfill.choosing.stages.kernel_width import FOLDS, best_width
 from tensorfill.choosing.neighbours import Neighbourhood
+from tensorfill.choosing.stages.kernel_width import FOLDS, best_width
 from tensorfill.choosing.stages.score_effects import FEWEST_SWEEPS, fit_score_effects
-from tensorfill.choosing.stages.smooth_field import STIFFNESSES, Smoothing, nothing
+from tensorfill.choosing.stages.smooth_field import STIFFNESSES, SmoothField
 from tensorfill.graphs import haversine
-from tensorfill.losses import Logistic, Poisson
+from tensorfill.losses import Logistic, Poisson, Square
 from tensorfill.methods.grow.growth import Growth
 from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.problem import Problem
+from tensorfill.models.folded import nothing
 
 
 class Countdown(Clock):
@@ -50,8 +51,8 @@ NEAR = Neighbourhood(FIELD.shape, [0, 1])
 DENSE = np.where(SEEN, FIELD, np.nan).ravel()
 
 WORK = {
-    "a smooth field": lambda clock: Smoothing({0: 1.0}, STIFFNESSES[2], True).added_to(
-        nothing(ENTRIES), ENTRIES, clock
+    "a smooth field": lambda clock: SmoothField({0: 1.0}, STIFFNESSES[2], True).improve(
+        Problem(ENTRIES, Square()), nothing(ENTRIES.shape), clock
     ),
     "neighbours": lambda clock: NEAR.predict(DENSE, np.random.default_rng(0), clock),
     "quartiles": lambda clock: NEAR.upper_quartile(DENSE, clock),
@@ -104,15 +105,15 @@ def test_effects_of_scores_are_an_answer_when_the_time_is_over(loss):
 
 
 def test_the_effects_of_a_split_are_fitted_once(monkeypatch):
-    import tensorfill.choosing.holdout.splits as splits
+    import tensorfill.choosing.stages.centre as centre
 
-    fitted, calls = splits.fit_score_effects, []
+    fitted, calls = centre.fit_score_effects, []
 
     def counted(problem, **options):
         calls.append(problem)
         return fitted(problem, **options)
 
-    monkeypatch.setattr(splits, "fit_score_effects", counted)
+    monkeypatch.setattr(centre, "fit_score_effects", counted)
     counts = np.where(RNG.random((9, 8, 7)) < 0.7, RNG.poisson(3.0, (9, 8, 7)), np.nan)
     complete(counts, loss="poisson", method="nort", time_limit=1e-9, rng=0)
     assert len(calls) == 1

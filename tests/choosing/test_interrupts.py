@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Choice, Clock, Observations, Status, complete
+from tensorfill import Centre, Choice, Clock, Observations, Status, complete
+from tensorfill._support.clock import TimeUp
 from tensorfill._support.interrupts import Interrupts
-from tensorfill.choosing import pipeline as stages
+from tensorfill.choosing import choose, completing
 from tensorfill.graphs import haversine
 from tensorfill.metrics import rmse
 
@@ -90,13 +91,13 @@ def test_ctrl_c_at_any_moment_gives_a_fit(kind, moment):
 def test_ctrl_c_while_the_answer_is_put_together_loses_nothing(monkeypatch):
     """The finished fit of all entries is the answer, whatever is pressed after it."""
     whole = complete(HOLES, method="tucker_als", rank=1, centre=True, rng=0)
-    filling = stages.fill_empty_slices
+    filling = completing.fill_empty_slices
 
     def pressed(*given, **more):
         signal.raise_signal(signal.SIGINT)
         return filling(*given, **more)
 
-    monkeypatch.setattr(stages, "fill_empty_slices", pressed)
+    monkeypatch.setattr(completing, "fill_empty_slices", pressed)
     fit = complete(HOLES, method="tucker_als", rank=1, centre=True, rng=0)
     assert fit.status is Status.INTERRUPTED
     np.testing.assert_array_equal(fit.to_dense(), whole.to_dense())
@@ -108,7 +109,7 @@ def test_the_first_answer_is_the_mean_and_the_effects():
     mean = rmse(np.full(missing.sum(), np.nanmean(HOLES)), TRUTH[missing])
     assert rmse(fit.to_dense()[missing], TRUTH[missing]) < 0.5 * mean
     assert fit.method.name == "effects"
-    assert fit.recipe.centred
+    assert fit.recipe.stage(Centre)
     assert "effects" in repr(fit)
 
 
@@ -135,13 +136,13 @@ def test_a_fit_that_was_stopped_at_once_can_be_saved_and_read(tmp_path):
     np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
 
 
-@pytest.mark.parametrize("name", ["make_splits", "search_for", "whole_split", "corrupt_entries", "with_widths"])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, stages.TimeUp])
+@pytest.mark.parametrize("name", ["make_splits", "search_for", "run", "corrupt_entries", "with_widths"])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, TimeUp])
 def test_a_stop_in_any_stage_gives_a_fit(monkeypatch, name, stop):
     def stopping(*given, **more):
         raise stop
 
-    monkeypatch.setattr(stages, name, stopping)
+    monkeypatch.setattr(choose if name == "search_for" else completing, name, stopping)
     data, options = RUNS["corrupt" if name == "corrupt_entries" else "auto"]
     fit = complete(data, rng=0, **options)
     assert fit.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)

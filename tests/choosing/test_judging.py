@@ -9,7 +9,7 @@ from tensorfill import Observations, complete
 from tensorfill._support.clock import Clock, TimeUp
 from tensorfill.choosing import judging
 from tensorfill.choosing.corrupt import Watch
-from tensorfill.choosing.judging import ByNeighbours, ByLowRank, corrupt_entries, limit_of
+from tensorfill.choosing.judging import ByLowRank, ByNeighbours, corrupt_entries, limit_of
 from tensorfill.choosing.neighbours import Neighbourhood, bounded_mean, ordered_modes
 from tensorfill.methods.base import Stopped
 

@@ -7,11 +7,16 @@ import pytest
 
 from tensorfill import Nort
 from tensorfill._support.clock import Clock
-from tensorfill.choosing import polish as module
-from tensorfill.choosing.stages.polish import MOST_SWEEPS, Polish, polished_if_better
-from tensorfill.choosing.holdout.splits import Choice, make_splits
+from tensorfill.choosing.choose import Contest, Scored, _improved
+from tensorfill.choosing.context import Context
+from tensorfill.choosing.holdout.splits import Choice, losses_of, make_splits
+from tensorfill.choosing.recipe import Recipe
+from tensorfill.choosing.search.trials import Trials
+from tensorfill.choosing.stages import polish as module
+from tensorfill.choosing.stages.polish import MOST_SWEEPS, Polish
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
+from tensorfill.methods.problem import Problem
 from tensorfill.methods.tucker_als import TuckerAls
 
 
@@ -34,14 +39,23 @@ def sweeps(monkeypatch):
     return asked
 
 
+def polished(observations, splits, models):
+    """Return the answer of NORT, polished if held-out entries gain."""
+    contest = Contest(Problem(observations, Square()), splits, None, {}, {"refine": "tucker"}, Context())
+    trials = Trials(splits, Context())
+    losses = losses_of(splits, models)
+    scored = Scored(Recipe(method=Nort(lam=0.5)), splits, models, losses, trials, None, None)
+    return _improved(contest, scored, Polish, Clock())
+
+
 def test_a_first_sweep_that_does_harm_is_the_last(sweeps):
     rng = np.random.default_rng(0)
     noise = synthetic((12, 11, 10), rank=1, noise=0.0, rng=0).observations
     noise = noise.with_values(rng.standard_normal(len(noise)))
     splits, models = solved(noise, lam=0.5)
-    best, how = polished_if_better(splits, models, Clock())
-    assert how is None
-    assert best is models
+    best = polished(noise, splits, models)
+    assert best.recipe.after == ()
+    assert best.models is models
     assert set(sweeps) == {1}
 
 
@@ -49,10 +63,10 @@ def test_sweeps_go_on_while_they_help(sweeps):
     data = synthetic((20, 18, 16), rank=2, rng=0)
     splits, models = solved(data.observations, lam=0.05)
     before = splits[0].losses(models[0]).sum()
-    best, how = polished_if_better(splits, models, Clock())
-    assert how is not None
+    best = polished(data.observations, splits, models)
+    (how,) = best.recipe.after
     assert max(sweeps) > 1
     assert how.sweeps <= MOST_SWEEPS
-    assert splits[0].losses(best[0]).sum() < before
-    again = Polish(how.to_the_gap, how.sweeps)(splits[0].problem, models[0], Clock())
-    np.testing.assert_allclose(again.predict(data.test.coords), best[0].predict(data.test.coords))
+    assert best.losses.sum() < before
+    again = Polish(how.to_the_gap, how.sweeps).improve(splits[0].problem, models[0], Clock())
+    np.testing.assert_allclose(again.predict(data.test.coords), best.models[0].predict(data.test.coords))

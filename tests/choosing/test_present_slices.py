@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Choice, Observations
-from tensorfill.choosing import present_slices
+from tensorfill import Choice, Clock, Observations
+from tensorfill.choosing.stages import present_slices
+from tensorfill.choosing.stages.empty_slices import EmptySlices
 from tensorfill.choosing.stages.present_slices import PresentSlices
 from tensorfill.choosing.task import Task
 from tensorfill.graphs import chain
+from tensorfill.losses import Square
+from tensorfill.methods.problem import Problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::tensorfill.choosing.doubts.DoubtfulFitWarning")
 
@@ -45,8 +48,8 @@ def test_the_answer_is_the_same(method, monkeypatch):
     one, other = whole[0], thinned[0]
     assert other.shape == observations.shape
     np.testing.assert_allclose(other.to_dense()[seen], one.to_dense()[seen], atol=0.05)
-    assert [(fill.mode, fill.slices) for fill in other.recipe.fills] == [
-        (fill.mode, fill.slices) for fill in one.recipe.fills
+    assert [(fill.mode, fill.slices) for fill in other.recipe.stage(EmptySlices).fills] == [
+        (fill.mode, fill.slices) for fill in one.recipe.stage(EmptySlices).fills
     ]
 
 
@@ -67,24 +70,31 @@ def test_a_fit_has_intervals_files_and_updates_on_all_slices(tmp_path):
     assert fit.update(mostly_empty(seed=1, entries=50), rng=0).shape == observations.shape
 
 
+def kept(**asked):
+    """Return the modes that are thinned out."""
+    task = Task(mostly_empty(), Square(), **asked)
+    _, lift = PresentSlices(frozenset(task.ordered_modes)).reduce(Problem(task.observations, task.loss), Clock())
+    return sorted(getattr(lift, "kept", ()))
+
+
 class TestWhichModes:
     @pytest.mark.usefixtures("thinning")
     def test_those_that_are_mostly_empty(self):
-        assert sorted(PresentSlices.of(Task(mostly_empty(), "square")).kept) == [0, 1]
+        assert kept() == [0, 1]
 
     def test_none_that_is_short(self):
-        assert not PresentSlices.of(Task(mostly_empty(), "square")).kept
+        assert kept() == []
 
     @pytest.mark.usefixtures("thinning")
     @pytest.mark.parametrize(
         ("asked", "expected"),
         [
             ({"graphs": {0: chain(60)}}, [1]),
-            ({"smooth": [1]}, [0]),
+            ({"asked": {"smooth": [1]}}, [0]),
             ({"same": (0, 1)}, []),
             ({"choice": Choice(validation=mostly_empty(1, 20))}, []),
         ],
         ids=["graph", "smooth", "same", "validation"],
     )
     def test_none_whose_other_slices_count(self, asked, expected):
-        assert sorted(PresentSlices.of(Task(mostly_empty(), "square", **asked)).kept) == expected
+        assert kept(**asked) == expected

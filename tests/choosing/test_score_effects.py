@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from tensorfill import CP, Nort, Observations, Problem, complete
-from tensorfill.choosing.centring import UNEVEN, are_balanced, centred_split
-from tensorfill.choosing.stages.score_effects import fit_score_effects
+from tensorfill import CP, Centre, Clock, Nort, Observations, Problem, complete
+from tensorfill.choosing.choose import UNEVEN, are_balanced
+from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
-from tensorfill.choosing.search.trials import Trials
-from tensorfill.losses import Huber, Logistic, Poisson, Square, prepare
 from tensorfill.choosing.search.base import are_better
+from tensorfill.choosing.search.trials import Trials
+from tensorfill.choosing.stages.score_effects import fit_score_effects
+from tensorfill.losses import Huber, Logistic, Poisson, Square, prepare
 from tensorfill.models import Centred
 from tests.refusal import refuses
 
@@ -107,15 +108,13 @@ def test_an_offset_is_the_same_as_centring_for_the_square_loss():
     rng = np.random.default_rng(0)
     entries = Observations.from_dense(3.0 + rng.standard_normal(SHAPE), rng.random(SHAPE) < 0.5)
     held = rng.random(len(entries)) < 0.2
-    split = Split(Problem(entries.select(~held), Square()), entries.select(held))
-    centred = centred_split(split)
-    assert centred.offset is not None
+    split = Split(Problem(entries.select(~held), Square()), held_out=entries.select(held))
+    centred = split.centred(Clock())
+    (lift,) = centred.lifts
     fitted = split.problem.observations
-    np.testing.assert_allclose(
-        centred.problem.observations.values, fitted.values - centred.offset.predict(fitted.coords)
-    )
+    np.testing.assert_allclose(centred.problem.observations.values, fitted.values - lift.offset.predict(fitted.coords))
     model = Nort(lam=1.0, max_iter=3).solve(centred.problem, rng=0).model
-    np.testing.assert_allclose(centred.predict(model), Centred(model, centred.offset).predict(split.held_out.coords))
+    np.testing.assert_allclose(centred.predict(model), Centred(model, lift.offset).predict(split.held_out.coords))
 
 
 @pytest.mark.parametrize("method", [Nort(lam=0.3, max_iter=30), CP(rank=1, ridge=0.5, max_iter=30)])
@@ -143,7 +142,7 @@ def test_a_problem_with_an_offset_has_no_error_elsewhere():
 def test_the_probabilities_of_a_rare_value_are_right_on_average_and_ranked():
     expected, drawn, seen = yes_or_no()
     fit = complete(np.where(seen, drawn, np.nan), loss="logistic", rng=0)
-    assert fit.recipe.centred
+    assert fit.recipe.stage(Centre)
     hidden = np.argwhere(~seen)
     found, truth = fit.predict_proba(hidden), expected[~seen]
     assert found.mean() == pytest.approx(truth.mean(), rel=0.15)
@@ -181,7 +180,7 @@ def test_the_losses_of_a_rare_value_are_not_clipped():
 )
 def test_only_the_losses_of_measurements_are_clipped(loss, values, clipped):
     entries = Observations(np.arange(5)[:, None] * [1, 1], values, (5, 5))
-    trials = Trials([Split(Problem(entries, loss), entries)], np.random.default_rng(0))
+    trials = Trials([Split(Problem(entries, loss), held_out=entries)], Context(np.random.default_rng(0)))
     assert trials.clipped is clipped
     method = Nort(lam=1.0, max_iter=2)
     assert trials.run(method, None, tried={}).clipped is clipped
@@ -191,9 +190,9 @@ def test_only_the_losses_of_measurements_are_clipped(loss, values, clipped):
 def test_balanced_are_about_as_many_yes_as_no(yes, no):
     values = np.repeat([1.0, -1.0], [yes, no])
     entries = Observations(np.stack([np.arange(yes + no), np.zeros(yes + no, dtype=int)], axis=1), values, (60, 1))
-    split = Split(Problem(entries, Logistic()), entries)
+    split = Split(Problem(entries, Logistic()), held_out=entries)
     assert are_balanced([split]) == (abs(yes - no) <= UNEVEN * (yes + no))
-    assert not are_balanced([Split(Problem(entries, Square()), entries)])
+    assert not are_balanced([Split(Problem(entries, Square()), held_out=entries)])
 
 
 @pytest.mark.parametrize(("mean", "both"), [(0.0, True), (-2.5, False)])
@@ -203,4 +202,4 @@ def test_without_effects_is_tried_too_where_both_values_are_as_frequent(mean, bo
     drawn = 2.0 * (rng.random((40, 40)) < expit(mean + 1.5 * np.outer(rows, columns) + rows[:, np.newaxis])) - 1
     seen = rng.random((40, 40)) < 0.5
     fit = complete(np.where(seen, drawn, np.nan), loss="logistic", method="nort", rng=0)
-    assert {point.centred for point in fit.path} == ({True, False} if both else {True})
+    assert {point.before for point in fit.path} == ({("centred",), ()} if both else {("centred",)})

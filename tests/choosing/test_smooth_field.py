@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import gaussian_filter
 
-from tensorfill import Clock, Observations, complete, graphs
+from tensorfill import Centre, Clock, Observations, complete, graphs
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import POWER, smooth_field
-from tensorfill.choosing.pipeline import Pipeline
-from tensorfill.choosing.stages.smooth_field import Smoothing, loss_alone, smooth_modes
+from tensorfill.choosing import choose as choosing
+from tensorfill.choosing.choose import Contest
+from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
+from tensorfill.choosing.stages.smooth_field import SmoothField, smooth_modes
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
@@ -87,16 +89,22 @@ def test_a_row_that_is_alike_in_any_order_is_not_smooth():
 def test_a_field_that_takes_too_long_does_not_keep_methods_from_their_answers(monkeypatch):
     shares = []
 
-    def slow(self, model, observations, clock, near=None):
+    def slow(self, problem, model, clock, near=None):
         shares.append(clock.remaining)
         raise TimeUp
 
-    monkeypatch.setattr(Smoothing, "added_to", slow)
-    split = Split(Problem(Observations.from_dense(picture()[1]), Square()), Observations.from_dense(picture()[1]))
-    assert loss_alone([split], {0: 1.0}, Clock(100.0)) == np.inf
+    monkeypatch.setattr(SmoothField, "improve", slow)
+    entries = Observations.from_dense(picture()[1])
+    problem = Problem(entries, Square())
+
+    def rival(clock):
+        split = Split(problem, held_out=entries)
+        return Contest(problem, [split], None, {}, {"smooth": [0]}, Context(clock=clock)).rival
+
+    assert rival(Clock(100.0)) == np.inf
     assert shares[0] < 20
     with pytest.raises(TimeUp):
-        loss_alone([split], {0: 1.0}, Clock(1e-9))
+        rival(Clock(1e-9))
 
 
 @pytest.mark.slow
@@ -105,10 +113,10 @@ def test_a_smooth_picture_gains_and_a_table_without_order_does_not():
     fit, without = (complete(holes, smooth=how, rng=0) for how in ("auto", None))
     errors = [rmse(each.to_dense()[missing], truth[missing]) for each in (fit, without)]
     assert errors[0] < 0.85 * errors[1]
-    assert tuple(fit.recipe.smoothing.weights) == (0, 1)
+    assert tuple(fit.recipe.stage(SmoothField).weights) == (0, 1)
     order = np.random.default_rng(1).permutation(36), np.random.default_rng(2).permutation(30)
     plain = complete(holes[np.ix_(*order)], rng=0)
-    assert plain.recipe.smoothing is None
+    assert plain.recipe.stage(SmoothField) is None
 
 
 @pytest.mark.slow
@@ -117,7 +125,7 @@ def test_smooth_answers_keep_every_promise(tmp_path):
 
     truth, holes, missing = picture()
     fit = complete(holes, smooth=[0, 1], rng=0)
-    assert tuple(fit.recipe.smoothing.weights) == (0, 1)
+    assert tuple(fit.recipe.stage(SmoothField).weights) == (0, 1)
     np.testing.assert_allclose(fit.predict(np.argwhere(missing)), fit.to_dense()[missing])
     np.testing.assert_array_equal(fit.filled()[~missing], truth[~missing])
     fit.save(tmp_path / "fit.npz")
@@ -143,13 +151,17 @@ def test_bad_modes_get_one_sentence(given_, kind, words):
 def test_a_field_that_does_without_low_rank_takes_the_data_as_it_is(monkeypatch):
     truth, holes, missing = picture(keep=0.1, rows=60, columns=50)
     monkeypatch.setattr(
-        Pipeline, "_search", lambda self, method, clock: self._searched(method, clock, centred=True) and None
+        choosing,
+        "_search_with_and_without_centring",
+        lambda contest, method, clock: choosing._searched(contest, method, clock, (Centre(),)),
     )
     fit = complete(holes, rng=0)
     assert fit.ranks == (0,) * len(fit.ranks)
-    assert fit.recipe.centred is False
+    assert fit.recipe.stage(Centre) is None
     values = np.where(missing, 0.0, truth)
-    field = smooth_field(values, ~missing, smooth_modes(fit.observations, "auto"), fit.recipe.smoothing.stiffness)
+    field = smooth_field(
+        values, ~missing, smooth_modes(fit.observations, "auto"), fit.recipe.stage(SmoothField).stiffness
+    )
     np.testing.assert_allclose(fit.to_dense(), field, atol=0.02 * truth.std())
     coords = np.argwhere(missing)
     assert 0.8 < np.mean(np.abs(fit.predict(coords) - truth[missing]) <= fit.half_width(0.9)) < 0.97

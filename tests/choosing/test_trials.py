@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensorfill import Nort, Status
+from tensorfill import Clock, Nort, Status
+from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Choice, make_splits
 from tensorfill.choosing.search.trials import CHECKED_EVERY, FIRST_CHECK, Trials
 from tensorfill.datasets import synthetic
@@ -22,7 +23,7 @@ def splits():
 
 
 def trials_on(splits, callback=None):
-    return Trials(splits=splits, rng=np.random.default_rng(0), callback=callback)
+    return Trials(splits, Context(np.random.default_rng(0), callback=callback))
 
 
 def test_a_variation_that_loses_is_given_up_and_counts_as_finished(splits):
@@ -56,8 +57,8 @@ def test_a_caller_who_stops_a_variation_stops_the_run(splits):
 def test_unseen_entries_are_in_the_terms_of_the_problem(splits):
     (split,) = splits
     assert split.unseen is split.held_out
-    beyond = split.beyond(split.effects())
-    values = beyond.unseen.values + beyond.offset.predict(split.held_out.coords)
+    beyond = split.centred(Clock())
+    values = beyond.unseen.values + beyond.lifts[0].offset.predict(split.held_out.coords)
     np.testing.assert_allclose(values, split.held_out.values)
     np.testing.assert_array_equal(beyond.unseen.coords, split.held_out.coords)
     assert trials_on([beyond]).unseen[0].shape == beyond.problem.observations.shape

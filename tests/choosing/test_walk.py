@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Method, Observations, complete
+from tensorfill.choosing.context import Context
 from tensorfill.choosing.doubts import DoubtfulFitWarning
 from tensorfill.choosing.holdout.splits import Split
 from tensorfill.choosing.search.trials import Trials, error_of, standard_error_of
@@ -62,7 +63,7 @@ def observations():
 def trials():
     everything = observations()
     training, held_out = everything.split(0.2, rng=0)
-    return Trials([Split(Problem(training, Square()), held_out)], np.random.default_rng(0))
+    return Trials([Split(Problem(training, Square()), held_out=held_out)], Context(np.random.default_rng(0)))
 
 
 def test_each_axis_is_walked_from_the_best_of_the_last():

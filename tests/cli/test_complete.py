@@ -12,8 +12,8 @@ import pytest
 import tensorfill.completion
 from tensorfill import Choice, Grow, TuckerAls, load
 from tensorfill.choosing.holdout.kinds import Holdout
-from tensorfill.io import read, write
 from tensorfill.choosing.search.grow import GrowSearch
+from tensorfill.io import read, write
 from tensorfill.observations import Observations
 
 from .examples import SHAPE, facts, said, tables_of_products

@@ -42,9 +42,9 @@ def test_help_does_not_wait_for_the_methods():
 
 
 def test_the_options_name_what_the_library_has():
-    from tensorfill.losses.robust import is_robust
     from tensorfill.cli import fitting
     from tensorfill.losses import LOSSES
+    from tensorfill.losses.robust import is_robust
     from tensorfill.methods.registry import METHODS
     from tensorfill.penalties import PENALTIES
 

@@ -9,7 +9,7 @@ import pytest
 
 from tensorfill import CP, Choice, Nort, Observations, SoftImpute, Status, TuckerAls, complete, load
 from tensorfill.choosing.stages.polish import Polish
-from tensorfill.choosing.stages.smooth_field import Smoothing
+from tensorfill.choosing.stages.smooth_field import SmoothField
 from tensorfill.io.typed import Unsaved, decoded, encoded
 from tensorfill.losses import Huber, Logistic, Poisson, Robust
 from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Elementwise, Nuclear
@@ -34,7 +34,7 @@ from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Elementwise, Nuc
         TNN(3),
         Choice(holdout=("fibre", 1), splits=2),
         Polish(to_the_gap=True),
-        Smoothing({0: 1.0, 1: 0.5}, 0.1, True),
+        SmoothField({0: 1.0, 1: 0.5}, 0.1, True),
         Status.CONVERGED,
     ],
     ids=repr,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfill import Observations, Problem, SoftImpute, complete
+from tensorfill import Observations, Polish, Problem, SoftImpute, complete
 from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Logistic, Square
@@ -88,7 +88,7 @@ def test_a_matrix_of_low_rank_is_recovered():
     fit = complete(data.observations, method="softimpute", smooth=None, centre=False, rng=0)
     assert rmse(fit.predict(data.test.coords), data.test.values) < 0.1 * data.test.values.std()
     refined = complete(data.observations, method="softimpute", refine="tucker", smooth=None, centre=False, rng=0)
-    assert refined.recipe.polish is not None
+    assert refined.recipe.stage(Polish) is not None
     # Least squares on the rank that was found takes the bias of the nuclear norm away.
     assert rmse(refined.predict(data.test.coords), data.test.values) < 2 * data.limit
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorfill import Nort, Observations, complete
+from tensorfill import Nort, Observations, Polish, complete
 from tensorfill.algebra.component import Component
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
@@ -323,4 +323,4 @@ def test_what_makes_no_sense_is_refused():
 def test_a_polish_with_too_many_unknowns_is_left_out(monkeypatch):
     monkeypatch.setattr("tensorfill.methods.tucker_als.MOST_IN_BLOCK", 1)
     data = synthetic((20, 20, 20), rank=2, rng=0).observations
-    assert complete(data, refine="tucker", rng=0).recipe.polish is None
+    assert complete(data, refine="tucker", rng=0).recipe.stage(Polish) is None

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tensorfill import Nort, TuckerAls
+from tensorfill.choosing.search.base import PathPoint
 from tensorfill.labels import Labels
 from tensorfill.methods.base import Method
-from tensorfill.choosing.search.base import PathPoint
 from tensorfill.penalties import LSP, Nuclear
 from tensorfill.plots import path
 from tensorfill.plots.drawing import COLOURS, MARKERS

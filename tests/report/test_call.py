@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Choice, Nort, Observations, TuckerAls
+from tensorfill import Centre, Choice, Nort, Observations, SmoothField, TuckerAls
 from tensorfill.losses import Huber
 from tensorfill.methods.registry import METHODS
 from tensorfill.penalties import LSP
@@ -138,7 +138,8 @@ class TestTheCallRepeatsTheFit:
     def test_a_stage_that_was_not_kept_is_not_tried_again(self, table):
         fit = tensorfill.complete(table, centre=True, smooth=None, rng=0)
         again = run(call_without_search(fit), table)
-        assert (again.recipe.centred, again.recipe.smoothing) == (True, None)
+        assert again.recipe.stage(Centre) == fit.recipe.stage(Centre)
+        assert again.recipe.stage(SmoothField) is None
         np.testing.assert_allclose(again[...], fit[...], atol=0.05 * np.nanstd(table))
 
     def test_a_fit_that_was_read_from_a_file(self, data, tmp_path):
@@ -214,7 +215,7 @@ class TestWhatTheCallSays:
         fit = examples.labelled()
         method = dataclasses.replace(fit.method, modes=(1,), lam=(1.0,), max_rank=None)
         text = call_without_search(
-            dataclasses.replace(fit, recipe=dataclasses.replace(fit.recipe, method=method, smoothing=None))
+            dataclasses.replace(fit, recipe=dataclasses.replace(fit.recipe, method=method, after=()))
         )
         assert 'modes=("day",)' in text
         assert "max_rank" not in text

@@ -382,7 +382,7 @@ def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock)
     asked = contest.asked.get(kind.name, "auto")
     for group in contest.proposed[kind]:
         answers: Sequence[Any] = [None] * len(scored.models)
-        last = math.inf
+        last = float(scored.losses.mean()) if kind.first_must_gain else math.inf
         for stage in group:
             # What does without the answer of the method takes the data as it is, unless centring was asked for.
             plain = stage.alone and contest.asked.get("centre", "auto") is not True

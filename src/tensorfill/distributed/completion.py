@@ -36,6 +36,7 @@ from ..methods.base import Callback, Result, Status, Stopped
 from ..methods.nort import Nort
 from ..methods.nort.modes import regularised_modes
 from ..methods.registry import make_method
+from ..models import Model
 from .answer import SpreadFit
 from .cluster import Connection
 from .journal import SpreadJournal
@@ -203,7 +204,8 @@ def _answered(
             if best is None:
                 raise
             return best.method, replace(best.results[0], status=status_of(stop)), trials.points
-        method, points = search.final(trials, session.table.count), trials.points
+        made: Any = search.final(trials, session.table.count)
+        method, points = made, trials.points
         start = trials.leader.models[0]
     context.display.begin("fitting", method.max_iter, method.tol)
     problem = session.whole()

@@ -101,7 +101,7 @@ class Session:
         answers = self.crew.settle("hold_out", [(share, seed)] * self.cut.parts)
         fitted = sum(count for count, _, _ in answers)
         held_out: Any = HeldOut(np.concatenate([values for _, _, values in answers]))
-        return SpreadSplit(self._problem(FITTED, fitted, f"without {share} by {seed}"), held_out)
+        return SpreadSplit(self._problem(FITTED, fitted, f"without {share} by {seed}"), held_out=held_out)
 
     def whole(self) -> SpreadProblem:
         """Return the problem of all entries; what was made for a split makes room."""

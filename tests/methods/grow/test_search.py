@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from tensorfill import Grow, Observations, complete
+from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Choice, make_splits
+from tensorfill.choosing.search import grow as module
+from tensorfill.choosing.search.grow import GrowSearch
+from tensorfill.choosing.search.slope import slope_of
 from tensorfill.choosing.search.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
-from tensorfill.methods.grow import search as module
 from tensorfill.methods.grow import standing
 from tensorfill.methods.grow.growth import Growth
-from tensorfill.choosing.search.grow import GrowSearch
-from tensorfill.choosing.search.slope import slope_of
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
 from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling
@@ -27,7 +28,7 @@ def searched(observations, *, splits=1, seed=0, rival=np.inf, **settings):
     """Return the search after its run, and the trials."""
     rng = np.random.default_rng(seed)
     parts, _ = make_splits(observations, Square(), Choice(splits=splits), rng)
-    trials, search = Trials(parts, rng, rival=rival), GrowSearch(Grow(**settings))
+    trials, search = Trials(parts, Context(rng), rival=rival), GrowSearch(Grow(**settings))
     search.run(trials)
     search.finish(trials)
     return search, trials
@@ -336,7 +337,7 @@ def test_mixtures_are_looked_at_only_to_finish_and_where_there_are_small_modes(s
     )
     rng = np.random.default_rng(0)
     parts, _ = make_splits(entries, Square(), Choice(), rng)
-    trials, search = Trials(parts, rng), GrowSearch(Grow())
+    trials, search = Trials(parts, Context(rng)), GrowSearch(Grow())
     search.run(trials)
     assert set(asked) == {False}
     asked.clear()

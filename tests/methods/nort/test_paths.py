@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tensorfill.choosing.search.candidates import LESS_PATIENCE, PATIENCE, Candidate, cannot_pass, is_past
 from tensorfill.choosing.search.base import PathPoint, Trial
+from tensorfill.choosing.search.candidates import LESS_PATIENCE, PATIENCE, Candidate, cannot_pass, is_past
 
 NOISE = np.random.default_rng(0).chisquare(1, 4_000)
 

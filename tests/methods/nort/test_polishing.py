@@ -12,7 +12,7 @@ from tensorfill import Choice, Nort, Observations, Status
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Huber, Square
 from tensorfill.methods.nort import polishing
-from tensorfill.methods.nort.polishing import AFTER_KEPT, AFTER_REFUSED, FIRST_POLISH, TuckerPolish, PolishingSolver
+from tensorfill.methods.nort.polishing import AFTER_KEPT, AFTER_REFUSED, FIRST_POLISH, PolishingSolver, TuckerPolish
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Nuclear

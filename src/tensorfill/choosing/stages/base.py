@@ -117,6 +117,9 @@ class After(Stage):
     gain: ClassVar[float] = 1.0
     """Of settings that are tried one after the other, each must have less than this share of the last one's loss."""
 
+    first_must_gain: ClassVar[bool] = True
+    """Whether the first of them must have less than that share of the loss without the stage."""
+
     @property
     def alone(self) -> bool:
         """Whether it does without the answer of the method."""

@@ -70,6 +70,8 @@ class SmoothField(After):
     title: ClassVar[str] = "Smooth field"
     brief: ClassVar[str] = "with a smooth field"
     gain: ClassVar[float] = 0.99
+    # The stiffest field changes little.
+    first_must_gain: ClassVar[bool] = False
 
     weights: Mapping[int, float]
     stiffness: float

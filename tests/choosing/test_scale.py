@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tensorfill import Choice, Nort, Observations, compare, complete
 from tensorfill._support.scaling import times_power_of_two
-from tensorfill.choosing.stages.scale import EXTREMES, ORDINARY, Unit
+from tensorfill.choosing.stages.scale import EXTREMES, ORDINARY, Scale
 from tensorfill.losses import Huber
 from tensorfill.losses.robust import Envelope, Robust
 from tensorfill.losses.units import loss_in_unit, power_of_loss
@@ -63,18 +63,18 @@ def test_losses_have_the_power_that_they_say(loss, seed, exponent):
 class TestTheUnit:
     def of(self, values, loss="square", dtype=np.float64, methods=()):
         entries = Observations.from_dense(np.atleast_2d(values)).astype(dtype)
-        return Unit.of(entries, Huber() if loss == "huber" else loss, methods or [Nort()])
+        return Scale.of(entries, Huber() if loss == "huber" else loss, methods or [Nort()])
 
     def test_ordinary_values_and_zeros_are_taken_as_they_are(self):
         for values in (0.0, 1.0, -1e6, 2e-6, [1e-40, 300.0]):
             for dtype in (np.float32, np.float64):
-                assert self.of(values, Huber(), dtype).is_one
-        assert self.of(1e29, "huber").is_one
+                assert self.of(values, Huber(), dtype).exponent == 0
+        assert self.of(1e29, "huber").exponent == 0
 
     def test_others_have_a_largest_value_near_one(self):
         for value in (1e31, -3e139, 1e-31, 2e-100):
             unit = self.of([value, value / 3], "huber")
-            assert 0.5 <= abs(value) / unit.size < 1
+            assert 0.5 <= abs(value) / 2.0**unit.exponent < 1
             assert (unit.loss, unit.objective) == (2, 2)
         assert self.of(1e7, "huber", np.float32).exponent == 24
 
@@ -91,8 +91,8 @@ class TestTheUnit:
         class Own:
             curvature = 1.0
 
-        assert self.of(1e7, Poisson(), np.float32).is_one
-        assert self.of(1.0, Own()).is_one
+        assert self.of(1e7, Poisson(), np.float32).exponent == 0
+        assert self.of(1.0, Own()).exponent == 0
         refuses(ValueError, ["1e+07", "Own", "divide"], lambda: self.of(1e7, Own(), np.float32))
 
 
