@@ -12,12 +12,12 @@ from tensorfill import Grow, Observations, complete
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Choice, make_splits
 from tensorfill.choosing.search import grow as module
+from tensorfill.choosing.search import grow_state as standing
 from tensorfill.choosing.search.grow import GrowSearch
 from tensorfill.choosing.search.slope import slope_of
 from tensorfill.choosing.search.trials import Trials
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
-from tensorfill.methods.grow import standing
 from tensorfill.methods.grow.growth import Growth
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
