@@ -53,7 +53,7 @@ bench-dask: .venv/installed-dev
 	$(BIN)/python benchmarks/dask_model.py
 
 experiments: .venv/installed-dev
-	$(BIN)/tensorfill experiment all
+	$(BIN)/python -m experiments all
 
 docs: .venv/installed-docs
 	rm -rf docs/_build docs/gallery docs/reference

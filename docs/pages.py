@@ -1,6 +1,8 @@
 """Runs the code of the Markdown pages, block after block in one namespace, and compares what it prints.
 
-A block of plain text after a block of Python is its expected output: the same words, and about the same numbers.
+A block of plain text after a block of Python is its expected output, to the letter. Where the machine or the time
+decides about the digits, the block begins with ```` ```text about ````: then the words are the same, and the numbers
+about the same.
 ``python docs/pages.py`` runs every page; ``python docs/pages.py --write docs/PAGE.md`` updates the output in a page.
 """
 
@@ -11,14 +13,15 @@ import re
 import tempfile
 import traceback
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
 PAGES = sorted(HERE.glob("*.md"))
-BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```(?:text)?\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```(text[^\n]*)?\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 FAR = 0.1
-"""Numbers may differ by this share, or by one in their last digit: another machine may round differently, and so stop
-one iteration earlier."""
+"""Numbers of a block that is marked may differ by this share, or by one in their last digit: another machine may round
+differently, and so stop one iteration earlier."""
 
 ORDER = [
     "pictures.py",
@@ -44,10 +47,25 @@ class GalleryOrder:
         return ORDER.index(Path(filename).name)
 
 
+class Block(NamedTuple):
+    """A block of Python: its first line, its code, and the output that follows it, or None."""
+
+    line: int
+    code: str
+    mark: str | None
+    expected: str | None
+
+    def prints(self, printed):
+        """Return whether a text is the output that follows the block, if there is one."""
+        if self.expected is None:
+            return True
+        return alike(printed, self.expected) if self.mark == "text about" else printed == self.expected
+
+
 def blocks(page):
-    """Return the first line, the code and the output, or None, of every block of Python in a page."""
+    """Return every block of Python in a page."""
     text = page.read_text(encoding="utf-8")
-    return [(text.count("\n", 0, found.start()) + 2, *found.groups()) for found in BLOCK.finditer(text)]
+    return [Block(text.count("\n", 0, found.start()) + 2, *found.groups()) for found in BLOCK.finditer(text)]
 
 
 def run(page, *, rewrite=False):
@@ -55,23 +73,23 @@ def run(page, *, rewrite=False):
     names = {"__name__": page.stem}
     problems = []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for line, code, expected in blocks(page):
+        for block in blocks(page):
             printed = io.StringIO()
             try:
                 with contextlib.redirect_stdout(printed):
-                    exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+                    exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
             except Exception:
-                problems.append(f"{page.name}, block of line {line}: {traceback.format_exc(limit=-1)}")
+                problems.append(f"{page.name}, block of line {block.line}: {traceback.format_exc(limit=-1)}")
                 break
-            if expected is None or alike(printed.getvalue(), expected):
+            if block.prints(printed.getvalue()):
                 continue
             if rewrite:
+                before = f"{block.code}```\n\n```{block.mark or ''}\n"
                 text = page.read_text(encoding="utf-8")
-                page.write_text(
-                    text.replace(f"{code}```\n\n```text\n{expected}", f"{code}```\n\n```text\n{printed.getvalue()}")
-                )
+                page.write_text(text.replace(before + block.expected, before + printed.getvalue()))
             else:
-                problems.append(f"{page.name}, block of line {line} prints\n{printed.getvalue()}but says\n{expected}")
+                said = f"prints\n{printed.getvalue()}but says\n{block.expected}"
+                problems.append(f"{page.name}, block of line {block.line} {said}")
     return problems
 
 

@@ -1,9 +1,9 @@
-"""Repeats the experiments of the paper; `tensorfill experiment` calls it.
+"""Repeats the experiments of the paper; run it in the folder of a checkout.
 
-python experiments/run.py --list
-python experiments/run.py recovery
-python experiments/run.py climate images --quick
-python experiments/run.py all --budget 3600
+python -m experiments --list
+python -m experiments recovery --quick
+python -m experiments all --budget 3600 --jobs 2
+python -m experiments images --methods nort "complete()"
 
 Results go to experiments/results, those of --quick to experiments/results/quick: NAME.csv with every run, NAME.md and
 NAME.png. A run that is there is not done again, so that a stopped experiment goes on.
@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from rich.console import Console
 from rich.table import Table
@@ -35,10 +36,18 @@ from tensorfill._support import clock  # noqa: E402
 RESULTS = HERE / "results"
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses a bad option with one sentence, as the command tensorfill does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a sentence instead of printing all options and leaving."""
+        raise ValueError(f"{message}; see {self.prog} --help.")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the experiments that are named, and return an exit code."""
-    parser = argparse.ArgumentParser(
-        prog="tensorfill experiment", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = _Parser(
+        prog="python -m experiments", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of {', '.join(EXPERIMENTS)}")
     parser.add_argument("--list", action="store_true", help="say which experiments there are")
@@ -52,7 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, metavar="COUNT", help="runs at a time, on one core each")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="where the results go")
     parser.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args(argv)
+    try:
+        given = parser.parse_args(argv)
+    except ValueError as error:
+        return refused(str(error))
     if given.task:
         # Limits count seconds of CPU, so that other work on the machine does not end a run.
         clock.now = time.process_time
@@ -104,8 +116,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def refused(sentence: str) -> int:
-    """Say why nothing is done, as the command does, and return its exit code for bad input."""
-    sys.stderr.write(f"tensorfill: {sentence}\n")
+    """Say why nothing is done, as the command tensorfill does, and return its exit code for bad input."""
+    sys.stderr.write(f"experiments: {sentence}\n")
     return 2
 
 

@@ -42,6 +42,15 @@ def test_a_block_that_fails_is_reported(tmp_path):
     assert "'z' is not defined" in problem
 
 
+@pytest.mark.parametrize(("mark", "problems"), [("text", 1), ("text about", 0)])
+def test_only_a_block_that_is_marked_may_print_other_digits(mark, problems, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\nprint(0.0027)\n```\n\n```{mark}\n0.0026\n```\n")
+    assert len(pages.run(page)) == problems
+    pages.run(page, rewrite=True)
+    assert f"```{mark}\n0.002{7 if problems else 6}\n" in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("printed", "expected", "same"),
     [
@@ -53,7 +62,7 @@ def test_a_block_that_fails_is_reported(tmp_path):
         ("mean 1.0\n", "error 1.0\n", False),
     ],
 )
-def test_output_is_compared_by_words_and_nearly_by_numbers(printed, expected, same):
+def test_the_output_of_a_marked_block_is_compared_by_words_and_nearly_by_numbers(printed, expected, same):
     assert pages.alike(printed, expected) is same
 
 

@@ -1,1 +1,1 @@
-"""The tables and figures of the paper, one module for each, on one harness; `experiments/run.py` runs them."""
+"""The tables and figures of the paper, one module for each, on one harness; `python -m experiments` runs them."""

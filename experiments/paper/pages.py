@@ -38,7 +38,7 @@ def page(experiment: Experiment, runs: Sequence[Finished], tasks: Sequence[Task]
     if missing:
         parts.append(f"Not run yet: {'; '.join(missing)}.")
     if len(runs) < len(tasks):
-        rest = f"`tensorfill experiment {experiment.name}` runs the rest."
+        rest = f"`python -m experiments {experiment.name}` runs the rest."
         parts.append(f"{len(runs)} of {len(tasks)} runs are done. {rest}")
     return "\n\n".join(parts) + "\n"
 

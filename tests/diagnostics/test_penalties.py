@@ -9,20 +9,11 @@ import numpy as np
 import pytest
 
 from tensorfill.diagnostics import check_penalty, penalties
-from tensorfill.penalties import LSP, MCP, PENALTIES, SCAD, TNN, CappedL1, Elementwise, Nuclear, make_penalty
+from tensorfill.penalties import LSP, MCP, SCAD, TNN, CappedL1, Elementwise, Nuclear
 from tests.naming import named
+from tests.penalties.examples import NAMED
 
 from .findings import sentences
-
-THETAS = {
-    "nuclear": [None],
-    "capped_l1": [0.05, 2],
-    "lsp": [1e-3, 3],
-    "tnn": [0, 3],
-    "scad": [2.1, 9],
-    "mcp": [0.05, 3],
-}
-NAMED = [make_penalty(name, theta) for name in PENALTIES for theta in THETAS[name]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +162,31 @@ class TestWrongPenalties:
                 return s / (s + self.theta)
 
         assert any(finding.startswith("prox of [") for finding in sentences(check_penalty(Wrong(1.0))))
+
+    def test_candidates_that_divide_by_zero_at_zero(self):
+        class Root(Elementwise):
+            slope_at_zero = math.inf
+
+            def kappa(self, s):
+                return np.sqrt(s)
+
+            def candidates(self, s, weight):
+                # The power of the smallest number is 0. Clipped, the result looks as it should.
+                safe = np.maximum(s, np.finfo(float).tiny)
+                angle = np.arccos(np.clip(-0.75 * np.sqrt(3.0) * weight / safe**1.5, -1.0, 1.0))
+                return [(2 * np.sqrt(s / 3) * np.cos(angle / 3)) ** 2]
+
+        (finding,) = sentences(check_penalty(Root()))
+        assert finding.startswith("prox of [1, 0] with weight 0.01 computes something undefined (divide by zero")
+
+    @pytest.mark.parametrize("undefined", [math.nan, math.inf])
+    def test_candidates_that_are_not_finite_at_zero(self, undefined):
+        class Wrong(Rank):
+            def candidates(self, s, weight):
+                return [np.where(s > 0, s, undefined)]
+
+        (finding,) = sentences(check_penalty(Wrong()))
+        assert finding == f"candidates of [1, 0] with weight 0.01 are [1, {undefined}], but must be finite."
 
     def test_what_raises(self):
         class Wrong(OwnPenalty):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -132,7 +133,7 @@ def test_runs_at_a_time_are_as_many_as_there_are_jobs(tmp_path, console):
     assert sorted(run.seed for run in Book(tmp_path / "ours.csv").runs) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("given", [["--jobs", "0"], ["--methods", "nosuch"]])
+@pytest.mark.parametrize("given", [["--jobs", "0"], ["--jobs", "two"], ["--methods", "nosuch"], ["--nosuch"]])
 def test_bad_options_are_refused_in_one_sentence(given, capsys):
     assert main(["climate", *given]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -146,6 +147,15 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_run(console):
 def test_an_unknown_experiment_is_refused_in_one_sentence(capsys):
     assert main(["nosuch"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_checkout_runs_them_as_a_module():
+    checkout = Path(harness.__file__).parents[2]
+    runs = [sys.executable, "-m", "experiments"]
+    listed = subprocess.run([*runs, "--list"], cwd=checkout, capture_output=True, text=True, check=True)
+    assert all(name in listed.stdout for name in EXPERIMENTS)
+    unknown = subprocess.run([*runs, "nosuch"], cwd=checkout, capture_output=True, text=True, check=False)
+    assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
 
 
 def test_the_page_has_the_figures_of_the_paper_and_ours():

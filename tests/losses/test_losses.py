@@ -33,25 +33,24 @@ class LogCosh:
 NUMBERS = st.floats(-100, 100)
 COUNTS = st.integers(0, 50).map(float) | st.floats(0, 50)
 SIGNS = st.sampled_from([-1.0, 1.0])
-# For each loss: the observed values that it allows, and the best prediction for one of them, if there is one.
+# The observed values that a loss allows, and the best prediction for one of them, if there is one. A loss that is not
+# listed allows any number, which is its own best prediction.
 TAKES = {
-    "square": (NUMBERS, lambda o: o),
-    "huber": (NUMBERS, lambda o: o),
     "logistic": (SIGNS, None),
     "poisson": (COUNTS, lambda o: math.log(o) if o > 0 else None),
 }
+ANY_NUMBER = (NUMBERS, lambda o: o)
 LARGEST = np.array([0.0, 1.0, 50.0])
 CASES = [
-    *((prepare(make_loss(name), LARGEST[:2] if name == "logistic" else LARGEST)[0], *TAKES[name]) for name in TAKES),
+    *(
+        (prepare(make_loss(name), LARGEST[:2] if name == "logistic" else LARGEST)[0], *TAKES.get(name, ANY_NUMBER))
+        for name in LOSSES
+    ),
     (Huber(delta=0.01), NUMBERS, lambda o: o),
     # The limit is below the logarithm of the largest counts, so their best score is on the parabola.
     (Poisson(limit=2.0), COUNTS, lambda o: None),
     (LogCosh(), NUMBERS, lambda o: o),
 ]
-
-
-def test_every_registered_loss_is_tested():
-    assert set(TAKES) == set(LOSSES)
 
 
 @pytest.mark.parametrize(("loss", "values", "best"), CASES, ids=[repr(case[0]) for case in CASES])

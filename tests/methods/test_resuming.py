@@ -11,7 +11,7 @@ from tensorfill.methods.base import Resumable
 from tensorfill.methods.registry import make_method
 
 from .nort.test_resuming import Recorder, through_a_file
-from .test_contract import GIVEN, every_method
+from .test_contract import GIVEN, animal_for, every_method
 from .zoo import ZOO
 
 STANDING = {"nort", "grow", "tucker_als"}
@@ -31,7 +31,7 @@ def same_from_every_draft(method, problem, path):
 
 @every_method
 def test_a_method_goes_on_from_its_drafts(name, tmp_path):
-    animal = ZOO["order_three"]()
+    animal = animal_for(name, "order_three")
     loss, values = prepare(make_loss(animal.loss), animal.data.values)
     problem = Problem(animal.data.with_values(values), loss)
     method = make_method(name, GIVEN[name] | {"max_iter": 8, "tol": 0.0})

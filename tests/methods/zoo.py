@@ -1,4 +1,4 @@
-"""Small problems that every method is run on."""
+"""Small problems that every method is run on, by functions of the largest rank that the truth may have."""
 
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ class Animal:
         return np.isnan(self.data.to_dense())
 
 
-def low_rank(shape, rank=2, seed=0, density=0.6, noise=0.01):
+RANK = 2
+"""The largest rank of all; problems whose truth is of rank one, or has no rank, are the same for every other."""
+
+
+def low_rank(shape, rank=RANK, seed=0, density=0.6, noise=0.01):
     """Return a tensor of low rank with holes."""
     rng = np.random.default_rng(seed)
     factors = [rng.standard_normal((size, rank)) for size in shape]
@@ -48,77 +52,77 @@ def low_rank(shape, rank=2, seed=0, density=0.6, noise=0.01):
     return truth, Observations.from_dense(truth + noise * rng.standard_normal(shape), seen)
 
 
-def matrix():
-    truth, data = low_rank((20, 16))
+def matrix(rank=RANK):
+    truth, data = low_rank((20, 16), rank)
     return Animal(data, truth, within=0.5)
 
 
-def order_three():
-    truth, data = low_rank((14, 12, 10))
+def order_three(rank=RANK):
+    truth, data = low_rank((14, 12, 10), rank)
     return Animal(data, truth, within=0.5)
 
 
-def order_four():
-    truth, data = low_rank((7, 8, 7, 7), density=0.5)
+def order_four(rank=RANK):
+    truth, data = low_rank((7, 8, 7, 7), rank, density=0.5)
     return Animal(data, truth, within=0.6)
 
 
-def tiny_mode():
-    truth, data = low_rank((15, 14, 2), density=0.7)
+def tiny_mode(rank=RANK):
+    truth, data = low_rank((15, 14, 2), rank, density=0.7)
     return Animal(data, truth, within=0.6)
 
 
-def sparse():
-    truth, data = low_rank((12, 10, 9), density=0.5)
+def sparse(rank=RANK):
+    truth, data = low_rank((12, 10, 9), rank, density=0.5)
     return Animal(Observations(data.coords, data.values, data.shape), truth, within=0.6)
 
 
-def noisy():
-    truth, data = low_rank((12, 10, 9), noise=1.0)
+def noisy(rank=RANK):
+    truth, data = low_rank((12, 10, 9), rank, noise=1.0)
     return Animal(data, truth, within=1.0)
 
 
-def few_entries():
+def few_entries(rank=RANK):
     truth, data = low_rank((5, 4, 3), rank=1, density=0.3, seed=3)
     return Animal(data, truth)
 
 
-def constant():
+def constant(rank=RANK):
     truth = np.full((7, 6, 5), 3.0)
     seen = np.random.default_rng(0).random(truth.shape) < 0.6
     return Animal(Observations.from_dense(truth, seen), truth)
 
 
-def zeros():
+def zeros(rank=RANK):
     truth = np.zeros((7, 6, 5))
     return Animal(Observations.from_dense(truth), truth)
 
 
-def empty_slice():
-    truth, data = low_rank((12, 10, 9))
+def empty_slice(rank=RANK):
+    truth, data = low_rank((12, 10, 9), rank)
     array = data.to_dense()
     array[3] = np.nan
     return Animal(Observations.from_dense(array), truth)
 
 
-def single_precision():
-    truth, data = low_rank((12, 10, 9))
+def single_precision(rank=RANK):
+    truth, data = low_rank((12, 10, 9), rank)
     return Animal(data.astype(np.float32), truth, within=0.6)
 
 
-def yes_or_no():
+def yes_or_no(rank=RANK):
     truth, data = low_rank((12, 10, 9), rank=1, density=0.8)
     return Animal(data.with_values((data.values > 0).astype(float)), (truth > 0).astype(float), "logistic")
 
 
-def counts():
+def counts(rank=RANK):
     rng = np.random.default_rng(0)
     rate = np.exp(np.einsum("i,j,k->ijk", *(rng.uniform(0.5, 1.2, size) for size in (10, 9, 8))))
     seen = rng.random(rate.shape) < 0.7
     return Animal(Observations.from_dense(rng.poisson(rate).astype(float), seen), rate, "poisson")
 
 
-ZOO: dict[str, Callable[[], Animal]] = {
+ZOO: dict[str, Callable[..., Animal]] = {
     each.__name__: each
     for each in (
         matrix, order_three, order_four, tiny_mode, sparse, noisy, few_entries, constant, zeros, empty_slice,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,14 +10,27 @@ import numpy as np
 from tensorfill.penalties import PENALTIES, Elementwise, make_penalty
 
 THETAS = {
-    "nuclear": [None],
     "capped_l1": [0.05, 1.0, 7.0],
     "lsp": [1e-3, 0.5, 20.0],
     "tnn": [0, 1, 3],
     "scad": [2.01, 3.7, 30.0],
     "mcp": [0.05, 1.0, 20.0],
 }
-NAMED = [make_penalty(name, theta) for name in PENALTIES for theta in THETAS[name]]
+"""Values of theta, some near the limits of what a penalty takes; one that is not listed here takes `USUAL`."""
+
+USUAL = [0.05, 1.0, 20.0]
+
+
+def takes_theta(name):
+    """Return whether a registered penalty has a setting."""
+    return bool(dataclasses.fields(PENALTIES[name]))
+
+
+NAMED = [
+    make_penalty(name, theta)
+    for name in PENALTIES
+    for theta in (THETAS.get(name, USUAL) if takes_theta(name) else [None])
+]
 
 
 class TwiceNuclear:
@@ -39,6 +53,11 @@ class Rank(Elementwise):
 
     def candidates(self, s, weight):
         return [s]
+
+
+def defines(penalty, name):
+    """Return whether an elementwise penalty has something optional, such as a slope, of its own."""
+    return getattr(type(penalty), name) is not getattr(Elementwise, name)
 
 
 def singular(penalty, value, largest=100.0):

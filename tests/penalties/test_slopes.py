@@ -14,10 +14,18 @@ from tensorfill.penalties import LSP, MCP, SCAD, CappedL1, Elementwise, Nuclear
 from tests.naming import named
 
 from ..refusal import refuses
-from .examples import NAMED, Rank
+from .examples import NAMED, Rank, defines
 
-ELEMENTWISE = [*(penalty for penalty in NAMED if isinstance(penalty, Elementwise)), SCAD(3.0, unit=0.2)]
-WITHOUT_KINK = [penalty for penalty in ELEMENTWISE if math.isfinite(penalty.largest_bend)]
+SLOPED = [
+    *(penalty for penalty in NAMED if isinstance(penalty, Elementwise) and defines(penalty, "slope")),
+    SCAD(3.0, unit=0.2),
+]
+"""The slope is optional, and so are the largest bend and the reach of a penalty with a slope."""
+
+BENT = [penalty for penalty in SLOPED if isinstance(penalty, Nuclear) or defines(penalty, "largest_bend")]
+"""Penalties that know their largest bend; that of the nuclear norm is the default."""
+
+WITHOUT_KINK = [penalty for penalty in BENT if math.isfinite(penalty.largest_bend)]
 
 
 def slope(penalty, s):
@@ -25,23 +33,34 @@ def slope(penalty, s):
     return float(penalty.slope(np.array([s]))[0])
 
 
-@pytest.mark.parametrize("penalty", ELEMENTWISE, ids=named)
+@pytest.mark.parametrize("penalty", BENT, ids=named)
+@settings(max_examples=60, deadline=None)
+@given(s=st.floats(0, 40))
+def test_slope_is_the_derivative_of_kappa(penalty, s):
+    # Sizes up to a few times the reach, where kappa bends.
+    s *= min(1.0, penalty.reach)
+    step = 1e-6 * min(1.0, penalty.reach)
+    # The step is the rounded one, and it does not cross a kink.
+    ahead = s + step
+    if math.isinf(penalty.largest_bend) and s < penalty.reach < ahead:
+        return
+    low, high = penalty.kappa(np.array([s, ahead]))
+    bend = 0.0 if math.isinf(penalty.largest_bend) else penalty.largest_bend
+    rounding = 1e-15 * high / step
+    difference = (high - low) / (ahead - s)
+    assert slope(penalty, s) == pytest.approx(difference, rel=1e-9, abs=bend * step + rounding)
+
+
+@pytest.mark.parametrize("penalty", SLOPED, ids=named)
 class TestContract:
     @settings(max_examples=60, deadline=None)
-    @given(s=st.floats(0, 40))
-    def test_slope_is_the_derivative_of_kappa(self, penalty, s):
-        # Sizes up to a few times the reach, where kappa bends.
+    @given(s=st.floats(0.01, 40))
+    def test_slope_lies_between_differences_of_a_concave_kappa(self, penalty, s):
         s *= min(1.0, penalty.reach)
-        step = 1e-6 * min(1.0, penalty.reach)
-        # The step is the rounded one, and it does not cross the kink of capped-l1.
-        ahead = s + step
-        if isinstance(penalty, CappedL1) and s < penalty.theta < ahead:
-            return
-        low, high = penalty.kappa(np.array([s, ahead]))
-        bend = 0.0 if math.isinf(penalty.largest_bend) else penalty.largest_bend
-        rounding = 1e-15 * high / step
-        difference = (high - low) / (ahead - s)
-        assert slope(penalty, s) == pytest.approx(difference, rel=1e-9, abs=bend * step + rounding)
+        step = 1e-3 * s
+        below, here, above = penalty.kappa(np.array([s - step, s, s + step]))
+        rounding = 1e-14 * above / step
+        assert (above - here) / step - rounding <= slope(penalty, s) <= (here - below) / step + rounding
 
     def test_slope_at_zero(self, penalty):
         assert slope(penalty, 0.0) == pytest.approx(penalty.slope_at_zero, rel=1e-15)
@@ -55,14 +74,25 @@ class TestContract:
         assert result.dtype == dtype
         np.testing.assert_allclose(result, penalty.slope(s.astype(np.float64)), rtol=1e-5, atol=1e-5)
 
-    def test_slope_has_settled_from_the_reach_on(self, penalty):
-        if math.isinf(penalty.reach):
-            np.testing.assert_array_equal(penalty.slope(np.linspace(0, 1e6, 101)), penalty.slope_at_zero)
-        elif isinstance(penalty, LSP):
-            assert slope(penalty, penalty.reach) == pytest.approx(penalty.slope_at_zero / 2)
-        else:
+    def test_slope_has_fallen_by_half_at_the_reach(self, penalty):
+        if math.isfinite(penalty.reach):
             assert slope(penalty, penalty.reach * (1 - 1e-6)) > 0
-            assert slope(penalty, penalty.reach * (1 + 1e-12)) == 0
+            assert slope(penalty, penalty.reach * (1 + 1e-12)) <= penalty.slope_at_zero / 2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("penalty", [each for each in SLOPED if isinstance(each, CappedL1 | MCP | SCAD)], ids=named)
+def test_what_becomes_flat_is_flat_from_the_reach_on(penalty):
+    assert slope(penalty, penalty.reach * (1 - 1e-6)) > 0
+    assert slope(penalty, penalty.reach * (1 + 1e-12)) == 0
+
+
+@pytest.mark.parametrize("theta", [1e-3, 0.5, 20.0])
+def test_the_slope_of_lsp_is_half_at_the_reach(theta):
+    assert slope(LSP(theta), LSP(theta).reach) == pytest.approx(LSP(theta).slope_at_zero / 2)
+
+
+def test_the_slope_of_the_nuclear_norm_is_one_everywhere():
+    np.testing.assert_array_equal(Nuclear().slope(np.linspace(0, 1e6, 101)), 1.0)
 
 
 @pytest.mark.parametrize("penalty", WITHOUT_KINK, ids=named)

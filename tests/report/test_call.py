@@ -13,12 +13,11 @@ import tensorfill
 from tensorfill import Centre, Choice, Nort, Observations, SmoothField, TuckerAls
 from tensorfill.losses import Huber
 from tensorfill.methods.registry import METHODS
-from tensorfill.penalties import LSP
+from tensorfill.penalties import LSP, PENALTIES
 from tensorfill.report.call import call_to_repeat, call_without_search
 from tests import examples
 
 NO_STAGES = {"smooth": None, "centre": False}
-PENALTIES = ("nuclear", "capped_l1", "lsp", "tnn", "scad", "mcp")
 
 
 def run(text, data):

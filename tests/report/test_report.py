@@ -26,7 +26,7 @@ from tensorfill.methods.registry import METHODS
 from tensorfill.models import Dense, TensorRing
 from tensorfill.models.cp import CPModel
 from tensorfill.penalties import LSP
-from tensorfill.plots.naming import METHODS_IN_WORDS
+from tensorfill.plots.naming import method_name
 from tensorfill.report import figures, gallery, page
 from tensorfill.report.facts import empty_slices, modes, what_was_chosen
 from tests import examples
@@ -170,7 +170,7 @@ class TestWhatItSays:
     def test_there_is_a_page_for_every_method(self, method):
         fit = examples.of_method(method)
         found = Read(page.rendered(fit))
-        assert f"Method {METHODS_IN_WORDS[method]}" in found.said
+        assert f"Method {method_name(fit.method)}" in found.said
         # A tensor that is stored whole, and a ring, have no singular values to draw.
         has_values = not isinstance(fit.model, Dense | TensorRing)
         assert ("The singular values of each mode." in found.said) == has_values

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .._version import __version__
-from . import compare, complete, convert, demo, evaluate, experiment, info, plot, predict, report, update
+from . import compare, complete, convert, demo, evaluate, info, plot, predict, report, update
 from .command import Command
 from .output import say
 
@@ -28,7 +28,6 @@ COMMANDS: dict[str, Command] = {
     "plot": plot.COMMAND,
     "report": report.COMMAND,
     "demo": demo.COMMAND,
-    "experiment": experiment.COMMAND,
 }
 """Every subcommand by name."""
 

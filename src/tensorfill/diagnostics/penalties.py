@@ -23,8 +23,9 @@ def check_penalty(penalty: str | Penalty, rng: int | np.random.Generator | None 
 
     The value must be 0 at 0 and never fall. The proximal operator at singular values s must reach the least
     1/2 |y - s|^2 + weight * value(y) that a search on a grid, one singular value at a time, can find. Its result must
-    lie between 0 and s, be sorted from large to small, and keep the shape and the dtype of s. If the penalty has the
-    optional `slope`, it is compared with differences of the value.
+    lie between 0 and s, be sorted from large to small, and keep the shape and the dtype of s. Singular values of 0 must
+    lead to no division by zero, and the candidates of an `Elementwise` penalty must be finite there. If the penalty has
+    the optional `slope`, it is compared with differences of the value.
 
     Parameters
     ----------
@@ -57,6 +58,7 @@ def _findings(penalty: Penalty, rng: np.random.Generator) -> Iterator[str]:
     """Yield what is wrong with a penalty."""
     misshapen = list(_prox_form_findings(penalty, rng))
     yield from misshapen
+    yield from _zero_findings(penalty)
     yield from _kappa_findings(penalty)
     if not misshapen:
         yield from _prox_findings(penalty, rng)
@@ -179,6 +181,24 @@ def _prox_form(penalty: Penalty, s: Floats, weight: float) -> tuple[str, str] | 
     if weight == 0 and not np.allclose(y, s, rtol=4 * float(np.finfo(s.dtype).eps), atol=0.0):
         return "weight", f"{step} is {_row(y)}, but a weight of 0 must change nothing."
     return None
+
+
+def _zero_findings(penalty: Penalty) -> Iterator[str]:
+    """Yield what fails at a singular value of 0, although the comparison of objectives may hide it in the result."""
+    s = np.append(np.full(int(getattr(penalty, "free", 0)), 100.0), [1.0, 0.0])
+    for weight in [0.01, 1.0, 30.0]:
+        step = f"of {_row(s)} with weight {weight:.6g}"
+        try:
+            with np.errstate(divide="raise", invalid="raise"):
+                penalty.prox(s.copy(), weight)
+                points = list(penalty.candidates(s.copy(), weight)) if isinstance(penalty, Elementwise) else []
+        except FloatingPointError as error:
+            yield f"prox {step} computes something undefined ({error}), but must take a singular value of 0."
+            return
+        for point in points:
+            if not np.all(np.isfinite(point)):
+                yield f"candidates {step} are {_row(np.atleast_1d(point))}, but must be finite."
+                return
 
 
 def _prox_findings(penalty: Penalty, rng: np.random.Generator) -> Iterator[str]:

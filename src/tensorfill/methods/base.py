@@ -112,6 +112,9 @@ class Method(ABC):
     descends: ClassVar[bool] = True
     """Whether a function falls at every step, the `f_tau` of its progress; NaN for a method that has none."""
 
+    largest_rank: ClassVar[int | None] = None
+    """The most outer products of vectors that its answer can be a sum of; None if its settings or the data decide."""
+
     fewest_modes: ClassVar[int] = 2
     """The lowest order of a tensor that it takes."""
 

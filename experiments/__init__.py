@@ -1,0 +1,1 @@
+"""What the paper measures, measured again; `python -m experiments` in a checkout runs it."""
