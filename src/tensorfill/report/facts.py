@@ -1,4 +1,4 @@
-"""What a report says about a fit, in words and numbers."""
+"""The facts about a fit in a report."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from ..observations import Observations
 
 Facts = list[tuple[str, str]]
-"""Names, and a text for each."""
+"""Pairs of a name and a text."""
 
 MANY = 100_000
-"""The error on fitted entries is computed from a sample of at most this many."""
+"""The largest sample from which the error on fitted entries is computed."""
 
 SHARES = (0.5, 0.8, 0.9, 0.95)
-"""The intervals whose widths are written."""
+"""The coverages whose widths are listed."""
 
 STOP_RULES = ("max_iter", "tol")
 IN_THE_TABLE = ("lam", "theta", "penalty", "modes")
-"""Settings of a method that have a place of their own; the table of modes is for a method that regularises modes."""
+"""Settings that are shown in the table of modes, for a method that regularises modes."""
 
 
 MEANINGS = {
@@ -46,7 +46,7 @@ MEANINGS = {
     "ridge": "The weight of the squares of the factors: the larger it is, the nearer the answer is to 0.",
     "lam": "The weight of the regularisation: the larger it is, the simpler the answer.",
 }
-"""A sentence for each setting that a search tries."""
+"""An explanation of each setting that a search tries."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Tile:
-    """A number at the head of the page, with its name."""
+    """A number at the top of the page, with its name."""
 
     name: str
     value: str
@@ -74,7 +74,7 @@ class Tile:
 
 
 def mode_called(labels: Labels, mode: int) -> str:
-    """Return the name of a mode in a sentence."""
+    """Return the name of a mode for a sentence."""
     called = labels.called(mode)
     return called if isinstance(called, str) else f"mode {called}"
 
@@ -136,7 +136,7 @@ def _what_was_tried(fit: Fit) -> Facts:
 
 
 def _stages(fit: Fit) -> Facts:
-    """Return what was done around the method."""
+    """Return facts about the stages around the method."""
     recipe, facts = fit.recipe, []
     if is_robust(recipe.asked.get("loss", "square")):
         facts.append(("Corrupt entries", "expected: entries far from the model count little, or not at all"))
@@ -157,7 +157,7 @@ def _stages(fit: Fit) -> Facts:
 
 
 def _when_it_stops(fit: Fit) -> Facts:
-    # Of a method of the user's own, a file holds the name only.
+    # Of a user-defined method, a file holds only the name.
     if not isinstance(fit.method, Method):
         return []
     limit = fit.recipe.asked.get("time_limit")
@@ -186,7 +186,7 @@ def how_good(fit: Fit) -> Facts:
 
 
 def baselines(fit: Fit) -> list[tuple[str, str, str]]:
-    """Return the held-out error of the fit and of simple answers: what it is, the error, and how they compare."""
+    """Return the held-out error of the fit and of simple baselines: the name, the error, and how they compare."""
     if not fit.baselines:
         return []
     own = fit.held_out_error
@@ -199,7 +199,7 @@ def baselines(fit: Fit) -> list[tuple[str, str, str]]:
 
 
 def time_spent(fit: Fit) -> Facts:
-    """Return what the time of the run went into."""
+    """Return the time of each stage of the run."""
     if fit.timing is None:
         return []
     stages = [(stage.name.capitalize(), duration(stage.seconds)) for stage in fit.timing.stages]
@@ -207,7 +207,7 @@ def time_spent(fit: Fit) -> Facts:
 
 
 def meanings(fit: Fit) -> Facts:
-    """Return a sentence for each word of the page that is not everyday English."""
+    """Return an explanation of each technical term on the page."""
     tried = {name for point in fit.path or () for name in point.tried}
     words = [(name, text) for name, text in MEANINGS.items() if name in tried]
     if "cut" in tried and len(fit.modes) > 1:
@@ -226,7 +226,7 @@ def widths(fit: Fit) -> list[tuple[str, str]]:
 
 
 def tiles(fit: Fit) -> list[Tile]:
-    """Return the numbers at the head of the page."""
+    """Return the numbers at the top of the page."""
     made = []
     if fit.observations is not None:
         made.append(Tile("Observed", percent(fit.observations.density), f"{len(fit.observations):,} entries"))
@@ -249,7 +249,7 @@ def tiles(fit: Fit) -> list[Tile]:
 
 
 def _beside(fit: Fit) -> str:
-    """Return the held-out error beside the best simple answer, or else beside the spread of the data."""
+    """Return the held-out error relative to the best simple baseline, or else to the spread of the data."""
     if fit.baselines:
         best = min(fit.baselines, key=lambda baseline: baseline.error)
         return f"best simple answer: {written(best.error)}, {best.in_words(fit.labels)}"
@@ -258,7 +258,7 @@ def _beside(fit: Fit) -> str:
 
 
 def _longest(timing: Timing) -> str:
-    """Return what most of the time went into."""
+    """Return the stage that took the most time."""
     longest = max(timing.stages, key=lambda stage: stage.seconds)
     return f"{percent(longest.seconds / timing.total)} {longest.name}" if timing.total > 0 else ""
 
@@ -330,7 +330,7 @@ def _first_and_last(labels: Labels, mode: int, size: int) -> str:
 
 
 def _clipped(low: float, high: float) -> str:
-    """Return what predictions are clipped to; one of the two may be no limit."""
+    """Return the bounds of predictions as text; one of the two may be infinite."""
     if math.isfinite(low) and math.isfinite(high):
         return f"predictions are clipped to {written(low)} and {written(high)}"
     return (
@@ -347,5 +347,5 @@ def _theta(theta: float | None) -> str:
 
 
 def _called(fit: Fit, mode: int | str) -> str:
-    """Return the name of a mode that the caller gave by name or number."""
+    """Return the name of a mode that was given by name or number."""
     return mode_called(fit.labels, fit.labels.mode(mode))
