@@ -10,7 +10,7 @@ from pathlib import Path
 from .command import Command
 
 RUNNER = Path("experiments") / "run.py"
-"""Where a checkout of the source has the experiments."""
+"""The path of the experiments in a checkout of the source."""
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _runner() -> Path:
-    """Return the file that runs experiments, of the user's folder or of the checkout that the package comes from."""
+    """Return the file that runs experiments, in the current folder or in the checkout of the package."""
     places = [Path.cwd(), *Path(__file__).resolve().parents]
     for place in places:
         if (place / RUNNER).is_file() and (place / "src" / "tensorfill").is_dir():
