@@ -1,4 +1,4 @@
-"""What a search for settings works with: trials on held-out entries, and the record of what was tried."""
+"""The interface of searches for settings: trials on held-out entries, and the record of what was tried."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .problem import Problem
 
 STANDARD_ERRORS = 1.0
 """A trial beats an earlier one only by this many standard errors of their paired difference on the held-out entries.
-Below that the earlier one, with fewer parameters or more regularisation, is the simpler answer."""
+Otherwise the earlier one, with fewer parameters or more regularisation, is kept as the simpler answer."""
 
 CLIPPED_FROM = 0.99
 """Comparisons of measurements clip losses at this quantile."""
 
 BEYOND_DOUBT = 3.0
-"""A difference by this many standard errors counts without clipping: it is not that of a few entries."""
+"""A difference of this many standard errors counts without clipping, because it is not due to a few entries."""
 
 LEAST_GAIN = 2e-4
-"""A trial must also gain this share of the loss: less is not worth a longer path."""
+"""The least gain of a trial, relative to the loss; less is not worth a longer path."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Path(Records[PathPoint]):
 
     @property
     def best(self) -> PathPoint:
-        """The trial with the lowest held-out error. The chosen one is as good within its standard error."""
+        """The trial with the lowest held-out error. The chosen one is within its standard error."""
         return min(self, key=lambda point: point.held_out)
 
     def __repr__(self) -> str:
@@ -130,20 +130,20 @@ class Path(Records[PathPoint]):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A method that was run on every split, with its loss at each held-out entry.
+    """A method run on every split, with its loss at each held-out entry.
 
     Parameters
     ----------
     method
-        The method, with its own stop rules; a search may have run it for fewer iterations.
+        The method, with its stopping rules; a search may have run it for fewer iterations.
     point
-        What the path records.
+        Its record in the path.
     results
         The result on each split.
     losses
         The loss at each held-out entry of every split, in order.
     candidate
-        What was tried, in the terms of the search.
+        The candidate that was tried, as represented by the search.
     clipped
         Whether comparisons clip the largest losses; see `are_better`.
     """
@@ -161,12 +161,12 @@ class Trial:
         return tuple(result.model for result in self.results)
 
     def beats(self, other: Trial | None, *, by: float = STANDARD_ERRORS) -> bool:
-        """Return whether it is better than an earlier trial by more than chance: by so many standard errors."""
+        """Return whether it is significantly better than an earlier trial: by this many standard errors."""
         return other is None or are_better(self.losses, other.losses, clipped=self.clipped, by=by)
 
 
 def are_better(losses: Floats, others: Floats, *, clipped: bool = True, by: float = STANDARD_ERRORS) -> bool:
-    """Return whether losses are lower than other losses at the same entries, by more than chance.
+    """Return whether losses are significantly lower than other losses at the same entries.
 
     Parameters
     ----------
@@ -174,9 +174,9 @@ def are_better(losses: Floats, others: Floats, *, clipped: bool = True, by: floa
         The losses of two answers at the same entries.
     clipped
         Whether the largest losses are clipped, unless the difference is beyond doubt without that. A few measurements
-        that no model can predict would otherwise decide by themselves, and hide the rest. The largest losses of
-        yes-or-no data are those of the rarer value: all that there is to find. And if losses are minus log-likelihoods,
-        the largest of them are what overconfidence costs.
+        that no model can predict would otherwise dominate the comparison. The largest losses of binary data are those
+        of the rarer value, which are the ones of interest, and if losses are minus log-likelihoods, the largest of them
+        are the cost of overconfidence. Such losses should not be clipped.
     by
         How many standard errors the difference must be above zero.
     """
@@ -197,7 +197,7 @@ def _certainty(gain: Floats) -> float:
 class Trials(Protocol):
     """Runs methods on every split and keeps the best; see `tensorfill.choosing.trials`.
 
-    If they are `centred`, a mean and effects were fitted first, and an answer of zero leaves these alone.
+    If they are `centred`, a mean and effects were fitted first, and an answer of zero means these alone.
     """
 
     best: Trial | None
@@ -213,7 +213,7 @@ class Trials(Protocol):
 
     @property
     def rng(self) -> np.random.Generator:
-        """Decides everything that is random in a search."""
+        """The random generator of a search."""
 
     @property
     def clock(self) -> Clock:
@@ -221,7 +221,7 @@ class Trials(Protocol):
 
     @property
     def rival(self) -> float:
-        """The mean held-out loss of an answer of another kind, or infinity."""
+        """The mean held-out loss of another kind of answer, or infinity."""
 
     @property
     def leader(self) -> Trial:
@@ -229,14 +229,14 @@ class Trials(Protocol):
 
     @property
     def found(self) -> Sequence[Model] | None:
-        """The answer of another method on each split, to start from; None if there is none."""
+        """The answer of another method on each split, for a warm start; None if there is none."""
 
     def problem_at(self, mu: float) -> Problem:
         """Return the entries to fit of the first split, with the roughness of its graphs."""
 
     @property
     def unseen(self) -> Sequence[Observations | None]:
-        """The held-out entries of every split in the terms of its problem; None if that leaves out slices."""
+        """The held-out entries of every split, as observations of its problem; None if that leaves out slices."""
 
     @property
     def held_out_values(self) -> Floats:
@@ -246,7 +246,7 @@ class Trials(Protocol):
         """Return the predictions at the held-out entries, from one model for each split."""
 
     def prefer(self, trial: Trial) -> None:
-        """Take a trial as the best so far, by a rule of the search's own."""
+        """Take a trial as the best so far, by a rule of the search."""
 
     def run(
         self,
@@ -264,7 +264,7 @@ class Trials(Protocol):
 
 
 class Search(Protocol):
-    """How the open settings of a method are chosen."""
+    """The interface of a search for the open settings of a method."""
 
     @property
     def conclusive(self) -> bool:
@@ -274,7 +274,7 @@ class Search(Protocol):
         """Try settings until the best are found; `trials` keeps them."""
 
     def finish(self, trials: Trials) -> None:
-        """Improve the best by what takes long; called once `run` had a better answer than other searches."""
+        """Improve the best by expensive steps; called after `run` gave a better answer than other searches."""
 
     def final(self, trials: Trials, entries: int) -> Method:
         """Return the method with the settings of the best trial, for a fit of this many entries."""

@@ -1,6 +1,6 @@
-"""The search of methods with a penalty on singular values: falling thresholds, then where the penalty bends.
+"""The search of methods with a penalty on singular values: decreasing thresholds, then where the penalty bends.
 
-As in NORT's own search, a penalty is described by its cut, the singular value below which everything becomes zero, and
+As in NORT's search, a penalty is described by its cut, the singular value below which everything becomes zero, and
 by q, which says how far it is from convex. Steps of dense methods are costly, so the path has fewer points.
 """
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from .settings import Overlapped
 
 RATIO = 0.6
-"""Each threshold of a path is this much of the last."""
+"""The ratio of consecutive thresholds on a path."""
 
 MOST_POINTS = 16
-"""The number of points of the longest path."""
+"""The largest number of points on a path."""
 
 PATIENCE = 3
 """A path ends after this many points without a better score."""
@@ -31,11 +31,11 @@ CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
 
 LEAD = 2
-"""A path at another q begins this many points before the best."""
+"""A path at another q starts this many points before the best."""
 
 TRIAL_ITERATIONS = 40
 TRIAL_TOLERANCE = 1e-6
-"""How far each point of a path is solved; the best is then solved to the end."""
+"""The stopping rules at each point of a path; the best is then run to convergence."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class CutSearch:
         """Follow a path of cuts, then paths at other q, then try the cuts around the best, and graphs."""
         self._trials = trials
         largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.problems)
-        # Data that is zero everywhere has no scale, and any cut gives zero.
+        # Data that is zero everywhere has no scale, and the answer is zero for any cut.
         path = self._follow(Candidate(largest or 1.0, self._family.first), None)
         lead = path[max(path.index(trials.leader) - LEAD, 0)]
         for row in self._family.others:
@@ -89,7 +89,7 @@ class CutSearch:
                 break
 
     def finish(self, trials: Trials) -> None:
-        """Leave the answer as it is."""
+        """Do nothing."""
 
     def final(self, trials: Trials, entries: int) -> Overlapped:
         """Return the method of the best trial, for a fit of this many entries.
@@ -101,7 +101,7 @@ class CutSearch:
         return self._method(replace(best, cut=best.cut * root))
 
     def _follow(self, above: Candidate, start: Trial | None) -> Sequence[Trial]:
-        """Try the candidates below one, each from the answer of the last, until the score has worsened."""
+        """Try the candidates below one, each with a warm start, until the score has worsened."""
         found: list[Trial] = []
         best, since = 0, 0
         for step in range(1, MOST_POINTS + 1):
