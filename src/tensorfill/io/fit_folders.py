@@ -1,9 +1,8 @@
 """Fits as folders: the model of each range of slices is a separate file, written by the machine that holds it.
 
 A folder has a manifest, which lists all other files with their sizes and checksums. It is written last and replaces an
-earlier one atomically, so a killed run leaves the earlier fit intact. Files are
-``fit-*.npz`` with everything but the model, ``shared-*.npz`` with what all parts of the model share, and
-``part-00000-*.npz`` and so on with the rest.
+earlier one atomically, so a killed run leaves the earlier fit intact. Files are ``fit-*.npz`` with everything but the
+model, ``shared-*.npz`` with what all parts of the model share, and ``part-00000-*.npz`` and so on with the rest.
 """
 
 from __future__ import annotations

@@ -119,8 +119,8 @@ def read(
     **options
         Options of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path, nonzero
         where entries were observed, for formats that hold every entry; `value`, the column of a table with the values;
-        `layout`, ``"long"`` or ``"wide"``, of a table that could be either;
-        `base` (0 or 1), `shape` and `duplicates` of a .tns file.
+        `layout`, ``"long"`` or ``"wide"``, of a table that could be either; `base` (0 or 1), `shape` and `duplicates`
+        of a .tns file.
 
     Returns
     -------

@@ -41,10 +41,9 @@ class Tennn(Method):
     It minimises the sum of the nuclear norms of all matrices of the tensor's Fourier transform, over all X with the
     given observed entries. Use it if the tensor is periodic or smooth along a mode, such as the frames of a video or
     the hours of a day, and has little noise, which it reproduces. It needs tensors of order three or higher. An
-    iteration
-    transforms the tensor three times and decomposes a matrix for half of the transformed indices, by its Gram matrix
-    unless singular values would be lost that way: for a tensor of I entries, about 20 I times the shorter side of the
-    matrices. The answer has all entries of the tensor, and takes as much memory.
+    iteration transforms the tensor three times and decomposes a matrix for half of the transformed indices, by its Gram
+    matrix unless singular values would be lost that way: for a tensor of I entries, about 20 I times the shorter side
+    of the matrices. The answer has all entries of the tensor, and takes as much memory.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Penalties in another unit of the singular values.
 
-Two class attributes say how a penalty depends on the unit: `power`, with
-``kappa(c s) = c^power kappa(s)`` if its `lengths`, the settings that are singular values, are multiplied by
-c too.
+Two class attributes say how a penalty depends on the unit: `power`, with ``kappa(c s) = c^power kappa(s)`` if its
+`lengths`, the settings that are singular values, are multiplied by c too.
 """
 
 from __future__ import annotations

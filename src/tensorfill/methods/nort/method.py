@@ -82,9 +82,8 @@ class Nort(Method):
         leading singular vectors from one iteration to the next; ``"auto"`` does that too, until a full decomposition by
         Gram matrices is cheaper.
     storage
-        ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"``, which depends on the size and density of the
-        data.
-        With ``"columns"``, a component of an unfolding with many more columns than there are entries is stored at the
+        ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"``, which depends on the size and density of the data. With
+        ``"columns"``, a component of an unfolding with many more columns than there are entries is stored at the
         observed columns only, and an entry is predicted by the components that are stored at its columns (see
         `tensorfill.algebra.columns`). ``"auto"`` does so if the unfolding is long (see `sparse_columns`) and there are
         no graphs.

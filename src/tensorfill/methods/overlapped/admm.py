@@ -249,8 +249,7 @@ class Halrtc(Interpolating):
 
     It minimises sum_d w_d |unfold_d X|_* over all X with the given observed entries, by ADMM. There is no lambda: it
     suits data with little noise, which it reproduces. An iteration costs half as much again as one of `PaApg`. The
-    answer
-    has all entries of the tensor, and takes as much memory.
+    answer has all entries of the tensor, and takes as much memory.
 
     Parameters
     ----------
