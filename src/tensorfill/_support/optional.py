@@ -25,7 +25,7 @@ def need(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
-        # If an installed package lacks one of its own dependencies, its error is the more helpful one.
+        # If an installed package lacks one of its dependencies, its error is the more helpful one.
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise ImportError(

@@ -66,8 +66,7 @@ def is_for_dask(given: argparse.Namespace) -> bool:
     path = given.input
     if path.is_dir() or (glob.has_magic(str(path)) and not path.exists()):
         raise ValueError(
-            f"{path} stands for several files; give --dask if they are a table in Parquet files, or the path of one "
-            "file."
+            f"{path} matches several files; give --dask if they are a table in Parquet files, or the path of one file."
         )
     return False
 

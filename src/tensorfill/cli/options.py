@@ -74,7 +74,7 @@ def keeping(given: argparse.Namespace) -> dict[str, Any]:
     if given.start_over and given.checkpoint is None:
         raise ValueError("--start-over needs a checkpoint to replace; give --checkpoint FILE too.")
     if given.checkpoint is not None and given.checkpoint in (given.input, given.output, given.model):
-        raise ValueError(f"--checkpoint must be a file of its own, but {str(given.checkpoint)!r} has another use too.")
+        raise ValueError(f"--checkpoint must be a separate file, but {str(given.checkpoint)!r} has another use too.")
     return {"checkpoint": given.checkpoint, "resume": False if given.start_over else "auto"}
 
 

@@ -89,4 +89,4 @@ def _value(value: Any) -> str:
 
 def _described(thing: Any, table: dict[type[Any], str]) -> str:
     own = thing.name if isinstance(thing, Unsaved) else type(thing).__name__
-    return table.get(type(thing), f"{own}, an object of the user's own")
+    return table.get(type(thing), f"{own}, a user-defined object")

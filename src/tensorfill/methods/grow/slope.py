@@ -19,7 +19,7 @@ from ..._support.types import Floats
 
 
 class Slope(NamedTuple):
-    """The slope of the residuals of a simpler model on what a richer one adds, in units and in standard errors."""
+    """The slope of the residuals of a simpler model on what a richer one adds, and its standard errors above zero."""
 
     value: float
     certainty: float
