@@ -48,7 +48,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     Parameters
     ----------
     n_jobs
-        The number of threads; -1 for one for each core. None leaves the number as it is: one for each core that the
+        The number of threads; -1 for one for each core. None leaves the number unchanged: one for each core that the
         process may use, unless the environment sets a lower limit.
     """
     before = getattr(_here, "allowed", None)

@@ -1,7 +1,7 @@
 """Sparse storage of components at some columns only, for unfoldings with far more columns than there are entries.
 
 The unfolding along mode d has N_d columns, the product of the sizes of all other modes. Where N_d is far above the
-number of observed entries, hardly any column has an entry, and low rank says nothing about the others. So component d
+number of observed entries, hardly any column has an entry, and low rank does not determine the others. So component d
 is stored at the columns C_d that have one, and is undefined elsewhere: m_d is 1 at the entries of these columns, and 0
 at all others.
 
@@ -16,11 +16,11 @@ term is tau/2 [sum_d w_d |X_d|^2 - |X|^2], and F_tau is that of NORT. The step o
 
 a proximal gradient step on F_tau with the metric tau w_d for X_d: at an entry where the components T are defined, the
 smooth part has the curvature tau [c diag(w) - w w^T] with c = sum over T of w_d <= 1, plus at most tau w w^T at an
-observed one, where c = 1. That is no more than tau diag(w). So F_tau falls at every step, as for NORT.
+observed one, where c = 1. That is no more than tau diag(w). So F_tau decreases at every step, as for NORT.
 
 An entry is in one column of mode i and in one of mode j, and both have the same indices of all other modes, the rest.
-So for each rest, every column of C_i meets every column of C_j, and X_j - X_i is there a matrix of rank r_i + r_j. A
-product costs (|C_i| + |C_j|) (r_i + r_j) multiplications for each column of a block.
+So for each rest, every column of C_i intersects every column of C_j, and X_j - X_i is there a matrix of rank r_i + r_j.
+A product costs (|C_i| + |C_j|) (r_i + r_j) multiplications for each column of a block.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def add_interval(parser: argparse.ArgumentParser, help: str, default: float | No
 
 
 def checked_interval(given: argparse.Namespace) -> float | None:
-    """Return the coverage of the interval, if one was requested."""
+    """Return the requested coverage of intervals, if any."""
     return None if given.interval is None else real_number(given.interval, "--interval", above=0, below=1)
 
 

@@ -282,7 +282,7 @@ def _all_arrays(archive: Archive) -> dict[str, NDArray[Any]]:
 
 
 def _manifest(text: str) -> Manifest:
-    """Return the manifest that a text of JSON describes, or raise a ValueError that says what is wrong with it."""
+    """Return the manifest from JSON text, or raise a ValueError that says what is wrong with it."""
     try:
         said = json.loads(text)
     except RecursionError:

@@ -116,7 +116,7 @@ class FitHeader:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the header that a text of JSON describes, or raise a ValueError that says what is wrong with it."""
+        """Return the header from JSON text, or raise a ValueError that says what is wrong with it."""
         try:
             said = json.loads(text)
         except RecursionError:

@@ -75,10 +75,9 @@ def recommend(
         Known facts. An answer is left out if it occurs in one of them together with the given values of the modes
         `along`.
     along : sequence of {"head", "tail", "relation"}, optional
-        By default the head or tail that is given, for any relation: what a user has already is not recommended again,
-        for example whichever month it is from. For a relation between a head and a tail it is both of these. Give
-        ``("head", "relation")`` to leave out only what is known with the same relation, as in a graph where Ann may
-        both know and like Bob.
+        By default the given head or tail, for any relation: what a user has already, from any month, is not recommended
+        again. For a relation between a head and a tail it is both of these. Give ``("head", "relation")`` to leave out
+        only what is known with the same relation, as in a graph where Ann may both know and like Bob.
     labels : Triples, optional
         The source of the labels; by default `known`.
 

@@ -222,7 +222,7 @@ class Envelope:
         return result
 
     def outliers(self, prediction: Floats, observed: Floats) -> Floats:
-        """Return the outlier in each observation: about o - x if it is far off, and else 0."""
+        """Return the outlier in each observation: about o - x if it is far off, otherwise 0."""
         difference = np.asarray(observed - prediction)
         far, _, outlier = self._split(difference)
         result = np.zeros_like(difference)

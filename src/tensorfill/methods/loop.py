@@ -132,7 +132,7 @@ class Solver(Protocol):
         """Return the current state."""
 
     def step(self) -> None:
-        """Make one iteration; an exception leaves the solver as it was before."""
+        """Make one iteration; an exception leaves the solver unchanged."""
 
     def model(self) -> Model:
         """Return the answer so far."""

@@ -44,7 +44,7 @@ class Elementwise(ABC):
     `reach`.
 
     A subclass that replaces the kappa of its parent does not inherit the parent's `slope`, `largest_bend` and `reach`,
-    which describe the other kappa; it may define them anew.
+    which describe the other kappa; it may define new ones.
 
     Examples
     --------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 SHARE = 0.9
-"""The share of entries that the marked interval holds."""
+"""The coverage of the marked interval."""
 
 MOST_POINTS = 4000
 """The largest number of dots in a scatter plot; of more entries a random sample is drawn."""
@@ -114,7 +114,7 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
 
 
 def half_width(fit: Fit, share: float = SHARE) -> float:
-    """Return half the width of the interval that holds this share of entries; NaN if there is none."""
+    """Return half the width of the interval with this coverage; NaN if there is none."""
     try:
         return fit.half_width(share)
     except ValueError:

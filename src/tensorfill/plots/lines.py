@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 SHARE = 0.9
-"""The share of entries that the band holds."""
+"""The coverage of the band."""
 
 LONGEST = 300
 """Of a longer series, the stretch with the most gaps is drawn."""
@@ -71,7 +71,7 @@ def series(
     count
         The number of series.
     interval
-        The share of new entries that the band holds; there is no band for a fit without intervals.
+        The coverage of the band for new entries; there is no band for a fit without intervals.
     file
         The PNG file to write, if any; an error leaves an existing file unchanged.
 
@@ -162,7 +162,7 @@ def draw_series(
     row
         The coordinates of one of its entries.
     interval
-        The share of new entries that the band holds.
+        The coverage of the band for new entries.
     named
         Whether to label the horizontal axis.
     legend

@@ -220,7 +220,7 @@ def meanings(fit: Fit) -> Facts:
 
 
 def widths(fit: Fit) -> list[tuple[str, str]]:
-    """Return shares of entries with half the width of the interval that holds them, if there are intervals."""
+    """Return coverages with half the width of their intervals, if there are intervals."""
     found = [(f"{share:.0%}", half_width(fit, share)) for share in SHARES]
     return [(share, f"± {written(half)}") for share, half in found if math.isfinite(half)]
 

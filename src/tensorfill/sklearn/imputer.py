@@ -39,7 +39,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
        relations.
     3. These corrections are added with non-negative weights, if that is clearly better than none.
 
-    Entries are held out as entries go missing. A logistic model of each feature's gaps gives the odds that an entry is
+    Entries are held out in the way entries go missing. A logistic model of each feature's gaps gives the odds that an entry is
     missing, and held-out entries are weighted by these. So if large values of one feature cause gaps in another,
     samples with such values have more weight.
 

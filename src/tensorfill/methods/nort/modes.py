@@ -18,9 +18,9 @@ T = TypeVar("T")
 def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
     """Return the modes that are regularised by default.
 
-    These are the large modes whose unfolding has not many more columns than there are observed entries, and at least
-    the largest two. Low rank relates the rows of an unfolding through entries in the same column. A mode such as the
-    month of a rating, with a column for each pair of user and item, has hardly any such entries, and its component
+    These are the large modes whose unfolding does not have many more columns than there are observed entries, and at
+    least the largest two. Low rank relates the rows of an unfolding through entries in the same column. A mode such as
+    the month of a rating, with a column for each pair of user and item, has hardly any such entries, and its component
     would take most of the time and memory. A matrix has one mode: its two unfoldings are each other's transpose, so a
     second component would only repeat the first.
 
