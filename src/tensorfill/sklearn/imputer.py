@@ -39,9 +39,9 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
        relations.
     3. These corrections are added with non-negative weights, if that is clearly better than none.
 
-    Entries are held out in the way entries go missing. A logistic model of each feature's gaps gives the odds that an entry is
-    missing, and held-out entries are weighted by these. So if large values of one feature cause gaps in another,
-    samples with such values have more weight.
+    Entries are held out in the way entries go missing. A logistic model of each feature's gaps gives the odds that an
+    entry is missing, and held-out entries are weighted by these. So if large values of one feature cause gaps in
+    another, samples with such values have more weight.
 
     In a pandas DataFrame, columns of texts, categories, booleans, dates and durations are encoded as numbers, and
     filled with values of their type.
