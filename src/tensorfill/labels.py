@@ -1,4 +1,4 @@
-"""The names of the modes and of their indices, which come back on the answer."""
+"""The names of the modes and of their indices, which the result has too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._support.types import Floats, Integers
 from .observations import Observations
 
 UNKNOWN = -1
-"""The place of a label that is not there."""
+"""The position of a label that was not found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +28,10 @@ class Labels:
     names
         One name for each mode, all different.
     keys
-        For each mode the label of each index: numbers, texts, dates or anything else that a dict takes as a key, all
-        different and none of them missing; None where they are counted from 0.
+        The labels of the indices of each mode: numbers, texts, dates or other hashable objects, all
+        different and none of them missing; None for a mode whose indices are counted from 0.
     value
-        The name of the entries, which is the column they have in a table.
+        The name of the entries, used as their column in a table.
 
     Examples
     --------
@@ -59,16 +59,16 @@ class Labels:
 
     @classmethod
     def plain(cls, ndim: int) -> Self:
-        """Return the labels of data that has none: ``mode_0``, ``mode_1`` and so on, indices counted from 0."""
+        """Return the labels of unlabelled data: ``mode_0``, ``mode_1`` and so on, indices counted from 0."""
         return cls(tuple(f"mode_{mode}" for mode in range(ndim)), (None,) * ndim)
 
     @property
     def are_plain(self) -> bool:
-        """Whether these are the labels of data that has none."""
+        """Whether these are the labels of unlabelled data."""
         return all(own is None for own in self.keys) and self.names == Labels.plain(len(self.names)).names
 
     def mode(self, name: str | int) -> int:
-        """Return the number of the mode with this name; a number is returned as it is."""
+        """Return the number of the mode with this name; a number is returned unchanged."""
         if not isinstance(name, str):
             return name
         if name not in self.names:
@@ -77,7 +77,7 @@ class Labels:
         return self.names.index(name)
 
     def called(self, mode: int) -> str | int:
-        """Return what a sentence, or a setting, calls a mode: its name where it has one, else its number."""
+        """Return how messages and settings refer to a mode: by its name if it has one, else by its number."""
         name = self.names[mode]
         return mode if name == f"mode_{mode}" else name
 
@@ -91,7 +91,7 @@ class Labels:
         return called if isinstance(called, str) else f"mode {called}"
 
     def numbers(self, modes: Any) -> Any:
-        """Return a list of modes as numbers; what is no list stays as it is, for others to check.
+        """Return a list of modes as numbers; anything but a list is returned unchanged, to be validated later.
 
         >>> Labels(("station", "month"), (None, None)).numbers(["month", 0])
         [1, 0]
@@ -99,14 +99,14 @@ class Labels:
         return [self.mode(name) for name in modes] if _is_list(modes) else modes
 
     def numbered(self, by_mode: Any, name: str) -> Any:
-        """Return a mapping from modes with their numbers as keys; what is no mapping stays as it is.
+        """Return a mapping from modes with their numbers as keys; anything but a mapping is returned unchanged.
 
         Parameters
         ----------
         by_mode
-            Something for each of some modes.
+            A mapping from modes to anything.
         name
-            What an error message calls it.
+            The name of the mapping in error messages.
         """
         if not isinstance(by_mode, Mapping):
             return by_mode
@@ -116,7 +116,7 @@ class Labels:
         return found
 
     def holdout(self, how: Any) -> Any:
-        """Return what is held out with the number of its mode; anything else stays as it is.
+        """Return a hold-out rule with the number of its mode; anything else is returned unchanged.
 
         >>> Labels(("station", "month"), (None, None)).holdout(("slice", "station"))
         ('slice', 0)
@@ -131,7 +131,7 @@ class Labels:
         Parameters
         ----------
         mode
-            Its name or number.
+            The name or number of the mode.
         wanted
             Labels in one row, in any order and any number of times. Dates may be texts such as ``"2024-03-01"``, and
             times of day and durations such as ``"08:00"`` or ``"0 days 08:00:00"``.
@@ -153,7 +153,7 @@ class Labels:
     def merged(self, mode: int, wanted: ArrayLike) -> Merged:
         """Return the labels of a mode together with others, of which some may be new.
 
-        Numbers and dates that are in order stay so. Other new labels come after the known ones.
+        Sorted numbers and dates stay sorted. Other new labels follow the known ones.
 
         >>> merged = Labels(("year",), (np.array([2020, 2022]),)).merged(0, [2021, 2022])
         >>> merged.keys.tolist(), merged.old.tolist(), merged.new.tolist()
@@ -201,16 +201,16 @@ class Merged:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Observations with their labels, and how to give an answer back as what came in.
+    """Observations with their labels, and the way to return results in the form of the input.
 
     Parameters
     ----------
     observations
-        What was seen.
+        The observed entries.
     labels
         The names of the modes and of their indices.
     restore
-        Turns an array of the tensor's shape into the kind of object that came in; None leaves it as it is.
+        Turns an array of the tensor's shape into an object of the input's kind; None leaves it an array.
     """
 
     observations: Observations
@@ -233,7 +233,7 @@ def _is_list(given: Any) -> bool:
 
 
 def shown(label: Any) -> str:
-    """Return a label as it stands in a sentence.
+    """Return a label as text for a message.
 
     >>> shown(np.str_("Vail")), shown(np.datetime64("2024-03-01"))
     ("'Vail'", "'2024-03-01'")
@@ -244,13 +244,13 @@ def shown(label: Any) -> str:
 
 
 def _some(keys: NDArray[Any], most: int = 3) -> str:
-    """Return the first labels, and how many there are if these are not all."""
+    """Return the first labels as text, and the number of labels if there are more."""
     first = ", ".join(shown(key) for key in keys[:most])
     return first if len(keys) <= most else f"{first} and {len(keys) - most:,} more"
 
 
 def _checked(given: Any, name: str) -> NDArray[Any]:
-    """Return the keys of a mode as an array in one row, all there and all different."""
+    """Return the keys of a mode as a one-dimensional array, without missing or repeated keys."""
     keys = _tidy(_row(given))
     missing = _missing(keys)
     if missing.any():
@@ -268,7 +268,7 @@ def _checked(given: Any, name: str) -> NDArray[Any]:
 
 
 def _row(given: Any) -> NDArray[Any]:
-    """Return labels as an array of one dimension; a list keeps its own objects, be they numbers and texts together."""
+    """Return labels as a one-dimensional array; a list becomes an array of its objects."""
     if isinstance(given, np.ndarray) and given.ndim == 1:
         return given
     several = isinstance(given, Iterable) and not isinstance(given, str | bytes | tuple)
@@ -279,9 +279,9 @@ def _row(given: Any) -> NDArray[Any]:
 
 
 def _tidy(keys: NDArray[Any]) -> NDArray[Any]:
-    """Return objects that are all numbers of one kind, or all dates, as arrays of these."""
+    """Return arrays of objects that are all numbers, or all dates, as arrays of that type."""
     if keys.dtype.metadata is not None:
-        # Other libraries mark arrays in this way, and numpy warns that files do not keep it.
+        # Other libraries attach such metadata, and numpy warns that files do not keep it.
         keys = keys.astype(keys.dtype.str)
     if keys.dtype.kind != "O" or len(keys) == 0:
         return keys
@@ -318,7 +318,7 @@ def _is_missing(key: Any) -> bool:
 
 
 def _first_repeated(keys: NDArray[Any], name: str) -> int | None:
-    """Return where a key stands that stands before it too."""
+    """Return the position of the first key that repeats an earlier one."""
     if keys.dtype.kind in "biufmM":
         order = np.argsort(keys, kind="stable")
         repeats = order[1:][keys[order[1:]] == keys[order[:-1]]]
@@ -338,7 +338,7 @@ def _first_repeated(keys: NDArray[Any], name: str) -> int | None:
 
 
 def _counted(given: NDArray[Any], name: str) -> Integers:
-    """Return indices that stand for themselves, for a mode without labels."""
+    """Return labels as indices, for a mode without labels."""
     numbers = np.asarray(given.tolist()) if given.dtype.kind == "O" else given
     if len(numbers) and numbers.dtype.kind not in "iu":
         raise TypeError(
@@ -348,20 +348,20 @@ def _counted(given: NDArray[Any], name: str) -> Integers:
 
 
 def _moment_of_day(key: Any) -> np.timedelta64 | None:
-    """Return the time since midnight that a time of day, or a text, says; None if it says none."""
+    """Return the time since midnight of a time of day or a text; None if it is neither."""
     text = key.isoformat() if isinstance(key, datetime.time) else key
     length = duration_of(text) if isinstance(text, str) else np.timedelta64("NaT")
     return None if np.isnat(length) else length
 
 
 class _Finder:
-    """Finds the places of labels among keys: by their order for numbers and dates, else by a dict."""
+    """Finds the positions of labels among keys: by sorting for numbers and dates, else by a dict."""
 
     def __init__(self, keys: NDArray[Any]) -> None:
         self.keys = keys
 
     def __call__(self, given: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the place of each label, `UNKNOWN` where it is not there."""
+        """Return the position of each label, `UNKNOWN` for labels that are not found."""
         kind = self.keys.dtype.kind
         if kind in "mM":
             return self._by_order(given if given.dtype.kind == kind else moments(given, kind))
@@ -371,11 +371,11 @@ class _Finder:
             places = (self._place(label) for label in given.tolist())
             return np.fromiter(places, dtype=np.int64, count=len(given))
         except TypeError:
-            # What has no hash is not among the keys.
+            # An unhashable label is not among the keys.
             return np.full(len(given), UNKNOWN)
 
     def _place(self, label: Any) -> int:
-        """Return the place of a label; among times of day and durations, also of a text that says the same."""
+        """Return the position of a label; times of day and durations are also found by their text."""
         place = self._places.get(label, UNKNOWN)
         if place == UNKNOWN and isinstance(label, str):
             place = self._by_length.get(duration_of(label), UNKNOWN)
@@ -383,7 +383,7 @@ class _Finder:
 
     @cached_property
     def _by_length(self) -> dict[np.timedelta64, int]:
-        """The places by the length of time since midnight, if all keys are times of day or texts that say one."""
+        """The positions by the time since midnight, if all keys are times of day or texts of these."""
         lengths: dict[np.timedelta64, int] = {}
         for place, key in enumerate(self.keys.tolist()):
             length = _moment_of_day(key)

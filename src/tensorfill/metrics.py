@@ -1,4 +1,4 @@
-"""Errors of a prediction, and the lowest error that can be expected."""
+"""Errors of predictions, and the lowest error that can be expected."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def relative_error(prediction: ArrayLike, truth: ArrayLike) -> float:
 
 
 def psnr(prediction: ArrayLike, truth: ArrayLike, peak: float) -> float:
-    """Return the peak signal-to-noise ratio in decibels, 20 log10(peak / rmse); infinite without any error.
+    """Return the peak signal-to-noise ratio in decibels, 20 log10(peak / rmse); infinite if there is no error.
 
     Parameters
     ----------
     prediction, truth : array_like
-        Arrays of one shape.
+        Arrays of the same shape.
     peak : float
         The largest possible value of the signal, such as 255 for 8-bit images and 1 for images in [0, 1].
 
@@ -71,8 +71,8 @@ def accuracy_limit(noise: float, free_parameters: int, observed: int) -> float:
     """Return the lowest RMSE that can be expected, noise * sqrt(free_parameters / observed).
 
     A least-squares fit of p parameters to s entries turns noise of standard deviation sigma into an error of
-    sigma * sqrt(p / s), even if it finds the best model: p of the s directions of the noise look like the model
-    itself. A fit near this number has nothing left to gain.
+    sigma * sqrt(p / s), even if it finds the best model: p of the s directions of the noise cannot be told from the
+    model. A fit near this number has nothing left to gain.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def accuracy_limit(noise: float, free_parameters: int, observed: int) -> float:
 
 
 def _pair(prediction: ArrayLike, truth: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both as float64 arrays of one shape, with at least one entry and nothing missing."""
+    """Return both as float64 arrays of the same shape, nonempty and without missing entries."""
     given = _numbers(prediction, "prediction"), _numbers(truth, "truth")
     shapes = given[0].shape, given[1].shape
     if shapes[0] != shapes[1]:

@@ -1,7 +1,7 @@
 """The observed entries of a tensor: coordinates and values (sparse), or an array and a mask (dense).
 
-Every input is checked here once. Later code can rely on distinct, sorted coordinates within the shape and on finite
-values that nobody changes.
+Every input is validated here once. Later code can rely on distinct, sorted coordinates within the shape and on finite,
+immutable values.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Observations:
     values : (n,) array of numbers
         The observed values, all finite; they are held as float64.
     shape : sequence of int
-        The sizes of the modes, two or more of them. Their product may pass 2**63.
+        The sizes of the modes, two or more of them. Their product may exceed 2**63.
     duplicates : {"error", "mean", "last", "sum"}, optional
         How to combine values with the same coordinates.
 
@@ -88,7 +88,7 @@ class Observations:
             raise ValueError("at least one entry must be observed, but coords and values are empty.")
         finite_values(numbers)
         ordered, merged = in_order(indices, numbers, lengths, duplicates)
-        # If nothing had to be sorted, this may still be the caller's own array.
+        # If nothing had to be sorted, this may still be the array that the user gave.
         ordered = ordered.copy(order="F") if ordered is indices else ordered
         self._hold_sparse(ordered, merged, lengths)
 
@@ -101,7 +101,7 @@ class Observations:
         array : array of numbers
             NaN is missing, and so are the masked entries of a numpy masked array.
         mask : array of bool, optional
-            True where `array` was observed. False is missing, whatever `array` holds there.
+            True where `array` was observed. Where it is False, the value in `array` is ignored.
 
         Examples
         --------
@@ -130,7 +130,7 @@ class Observations:
 
     @classmethod
     def from_positions(cls, positions: Integers, values: Floats, shape: Iterable[int]) -> Self:
-        """Return the observations at flat positions in C order that increase, without sorting them.
+        """Return the observations at increasing flat positions in C order, without sorting them.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Observations:
         return made
 
     def _hold_sparse(self, coords: Integers, values: Floats, shape: tuple[int, ...]) -> None:
-        """Set the attributes that dense storage computes on demand."""
+        """Set the attributes, which dense storage would compute on demand."""
         vars(self).update(shape=shape, _dense=None, coords=_frozen(coords), values=_frozen(values))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -241,7 +241,7 @@ class Observations:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short text that other entries or values do not have."""
+        """A string that identifies the entries by their coordinates and values."""
         places = self.coords if self._dense is None else np.packbits(self._dense[1])
         return fingerprint(self.shape, self.is_dense, places, self.values)
 
@@ -260,7 +260,7 @@ class Observations:
         return self if wanted == self.dtype else self._revalued(_rounded(self.values, wanted))
 
     def with_values(self, values: ArrayLike) -> Self:
-        """Return observations at the same coordinates with other values, in the order of `values`.
+        """Return observations at the same coordinates with new values, in the order of `values`.
 
         >>> obs = Observations([[0, 1], [1, 0]], [2.0, 4.0], (2, 2))
         >>> obs.with_values(obs.values / 2).values.tolist()
@@ -281,7 +281,7 @@ class Observations:
     def select(self, keep: ArrayLike) -> Self:
         """Return the observations where `keep`, one boolean for each of `values`, is True.
 
-        Dense storage shares the array and changes the mask.
+        With dense storage the array is shared, and only the mask changes.
 
         >>> obs = Observations.from_dense([[1.0, np.nan], [3.0, 4.0]])
         >>> obs.select(obs.values > 2).coords.tolist()
@@ -305,7 +305,7 @@ class Observations:
         fill : float, optional
             The value of entries that were not observed.
         max_bytes : int, optional
-            The largest array that may be made; a larger one raises a ValueError.
+            The largest allowed array in bytes; a larger one raises a ValueError.
 
         Examples
         --------
@@ -352,7 +352,7 @@ class Observations:
         block : sequence of int, optional
             The sizes of the boxes, one for each mode; about a tenth of each mode if not given.
         rng : int, numpy.random.Generator or None, optional
-            Decides the draw.
+            The seed or generator of the draw.
 
         Examples
         --------
@@ -372,7 +372,7 @@ class Observations:
         return self.select(~held), self.select(held)
 
     def group_numbers(self, by: str, mode: int | None = None, block: Sequence[int] | None = None) -> Integers:
-        """Return for each entry the number of its group; the groups are those of `split`."""
+        """Return the number of each entry's group; the groups are those of `split`."""
         if (mode is None) == (by in ("fibre", "slice")):
             raise ValueError(
                 "mode must be given for by='fibre' and by='slice' and left out otherwise, "
@@ -435,7 +435,7 @@ def _drawn(labels: Integers, fraction: float, rng: np.random.Generator) -> Boole
 
 
 def _rounded(values: Floats, dtype: np.dtype[Any]) -> Floats:
-    """Return values in a type that may be narrower, if it can hold them."""
+    """Return values in another type, or raise an error if it cannot hold them."""
     with np.errstate(over="ignore"):
         rounded = values.astype(dtype, copy=False)
     if not np.isfinite(rounded).all():

@@ -1,4 +1,4 @@
-"""Completed data sets: observed entries as they are, and predictions or draws elsewhere."""
+"""Completed data sets: observed entries, and predictions or draws elsewhere."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def kept(fit: Fit) -> Observations:
-    """Return the observed entries that a completed data set keeps: all that were not judged corrupt."""
+    """Return the observed entries that a completed data set keeps: those not judged corrupt."""
     if fit.observations is None:
         raise ValueError("A fit that was read from a file does not hold the data; use to_dense() instead.")
     return fit.observations if fit.corrupt is None else fit.observations.select(~fit.corrupt)
 
 
 def with_observed(fit: Fit, dense: Floats) -> Floats:
-    """Return all entries, with those that are kept as they were observed."""
+    """Return all entries, with the observed values of those that are kept."""
     entries = kept(fit)
     dense.reshape(-1)[entries.positions] = entries.values
     return dense

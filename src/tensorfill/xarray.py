@@ -1,4 +1,4 @@
-"""The accessor of xarray: after ``import tensorfill.xarray`` every DataArray and Dataset has ``.tensorfill``.
+"""The xarray accessor: after ``import tensorfill.xarray`` every DataArray and Dataset has ``.tensorfill``.
 
 >>> import numpy as np, xarray
 >>> import tensorfill.xarray

@@ -52,6 +52,6 @@ def test_a_checkpoint_of_another_run_is_refused_or_replaced(files, tmp_path, cap
 @pytest.mark.usefixtures("no_work")
 def test_a_checkpoint_is_a_file_of_its_own(files, tmp_path, capsys):
     run = ("complete", files / "a.npz", "-o", tmp_path / "b.npz")
-    assert "a file of its own" in refused(capsys, *run, "--checkpoint", tmp_path / "b.npz")
+    assert "a separate file" in refused(capsys, *run, "--checkpoint", tmp_path / "b.npz")
     assert "--checkpoint" in refused(capsys, *run, "--checkpoint", tmp_path / "no" / "run.npz")
     assert "--checkpoint" in refused(capsys, *run, "--start-over")

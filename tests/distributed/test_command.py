@@ -94,7 +94,7 @@ def test_what_is_asked_for(log, asked, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([], "stands for several files; give --dask"),
+        ([], "matches several files; give --dask"),
         (["--workers", "2"], "--workers is for a Dask cluster; give --dask too"),
         (["--dask", "-o", "all.parquet"], "-o cannot be had with --dask"),
         (["--dask", "--interval", "0.9"], "--interval cannot be had with --dask"),

@@ -218,10 +218,10 @@ class TestWhatItSays:
     @pytest.mark.usefixtures("undrawn")
     def test_what_a_file_knows_of_an_object_of_the_users_own_is_its_name(self, tmp_path):
         fit = tensorfill.complete(examples.given().observations, lam=0.05, penalty=Mine(1.0), max_iter=3, rng=0)
-        assert "Mine, an object of the user's own" in dict(what_was_chosen(fit))["Penalty"]
+        assert "Mine, a user-defined object" in dict(what_was_chosen(fit))["Penalty"]
         fit.save(tmp_path / "fit.npz")
         found = Read(page.rendered(tensorfill.load(tmp_path / "fit.npz")))
-        assert "Mine, an object of the user's own" in found.said
+        assert "Mine, a user-defined object" in found.said
         assert "penalty=your_mine, # an object of your own" in found.said
 
     def test_a_mode_that_is_not_regularised_says_so(self):

@@ -1,1 +1,1 @@
-"""What all parts of the package share: checks of input, optional imports, threads, progress, numbers in words."""
+"""Helpers shared by the whole package: input validation, optional imports, threads, progress, formatting."""

@@ -1,6 +1,6 @@
-"""Checks of input: a bad value raises an error of one sentence.
+"""Input validation: an invalid value raises an error of one sentence.
 
-The sentence says what was given, what is allowed and, if that is not obvious, what to do.
+The sentence says what was given, what is allowed and, if it is not obvious, what to do.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def choice(value: Any, name: str, allowed: Collection[str]) -> str:
 
 
 def is_auto(value: Any, name: str) -> bool:
-    """Return whether a setting is ``"auto"``, which leaves its choice to held-out entries; refuse any other text.
+    """Return whether a setting is ``"auto"``, to be chosen on held-out entries; refuse any other string.
 
     >>> is_auto("auto", "lam"), is_auto(0.5, "lam")
     (True, False)
@@ -108,7 +108,7 @@ def is_auto(value: Any, name: str) -> bool:
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Return names as they stand in a sentence.
+    """Return names quoted and joined by commas, for an error message.
 
     >>> listed(["lsp", "mcp"])
     "'lsp', 'mcp'"
@@ -117,7 +117,7 @@ def listed(names: Iterable[Any]) -> str:
 
 
 def mode_number(value: Any, name: str, ndim: int) -> int:
-    """Return a mode of a tensor of order `ndim` as a number from 0; negative ones count from the end."""
+    """Return the mode of a tensor of order `ndim` as a non-negative number; negative values count from the end."""
     allowed = f"{name} must be a whole number from {-ndim} to {ndim - 1} for a tensor of order {ndim}"
     try:
         mode = operator.index(value)
@@ -129,7 +129,7 @@ def mode_number(value: Any, name: str, ndim: int) -> int:
 
 
 def in_words(indices: Iterable[Any]) -> tuple[int, ...]:
-    """Return a coordinate as it stands in a sentence."""
+    """Return a coordinate as a tuple of Python integers, for an error message."""
     return tuple(int(index) for index in indices)
 
 
@@ -143,7 +143,7 @@ def sizes(given: Iterable[int], name: str) -> tuple[int, ...]:
 
 
 def tensor_shape(given: Iterable[int]) -> tuple[int, ...]:
-    """Return the shape of a tensor, of two modes or more."""
+    """Return the shape of a tensor with at least two modes."""
     shape = sizes(given, "shape")
     if len(shape) < 2:
         raise ValueError(f"a tensor must have at least two modes, but shape {shape} was given.")
@@ -153,7 +153,7 @@ def tensor_shape(given: Iterable[int]) -> tuple[int, ...]:
 
 
 def plain_array(given: ArrayLike, name: str) -> NDArray[Any]:
-    """Return an ordinary array, which may be the one that was given."""
+    """Return a plain NumPy array, without a copy if possible."""
     if np.ma.is_masked(given):
         raise ValueError(f"{name} must not have masked entries, but some are masked; leave them out.")
     try:
@@ -163,7 +163,7 @@ def plain_array(given: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def real_array(given: ArrayLike, name: str) -> Floats:
-    """Return a new float64 array in C order, with NaN where a masked array hides its entries."""
+    """Return a new float64 array in C order, with NaN at the masked entries of a masked array."""
     data = plain_array(np.ma.getdata(given) if isinstance(given, np.ma.MaskedArray) else given, name)
     if data.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold real numbers, but {data.dtype} was given; convert to float first.")
@@ -175,7 +175,7 @@ def real_array(given: ArrayLike, name: str) -> Floats:
 
 
 def boolean_array(given: ArrayLike, name: str) -> Booleans:
-    """Return an array of truth values."""
+    """Return a boolean array."""
     flags = plain_array(given, name)
     if flags.dtype.kind != "b":
         raise TypeError(f"{name} must be boolean, but {flags.dtype} was given; convert with astype(bool).")
@@ -183,7 +183,7 @@ def boolean_array(given: ArrayLike, name: str) -> Booleans:
 
 
 def one_for_each_entry(array: NDArray[Any], count: int, name: str) -> None:
-    """Check that an array has one place for each entry."""
+    """Check that an array has one element for each entry."""
     if array.shape != (count,):
         raise ValueError(f"{name} must have shape {(count,)}, one for each entry, but {array.shape} was given.")
 
@@ -228,7 +228,7 @@ def coordinates(given: ArrayLike, shape: tuple[int, ...]) -> Integers:
 
 def dense_size(shape: tuple[int, ...], itemsize: int, max_bytes: float) -> None:
     """Check that a dense array of this shape holds at most `max_bytes`."""
-    # Infinity is a good answer here: no limit.
+    # `max_bytes` may be infinite: no limit.
     limit = max_bytes if max_bytes == math.inf else real_number(max_bytes, "max_bytes", above=0)
     needed = math.prod(shape) * itemsize
     if needed > limit:
@@ -239,14 +239,14 @@ def dense_size(shape: tuple[int, ...], itemsize: int, max_bytes: float) -> None:
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """Return the source of everything that is random."""
+    """Return the random generator for a seed or a generator."""
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     return np.random.default_rng(whole_number(rng, "rng, unless None or a numpy Generator,"))
 
 
 def seeded(rng: int | np.random.Generator | None) -> tuple[int, np.random.Generator]:
-    """Return the seed, drawn if the caller gave none, and the generator that it starts."""
+    """Return the seed, drawn at random if none is given, and the generator seeded with it."""
     source = rng if isinstance(rng, np.random.Generator) else np.random.default_rng()
     drawn = rng is None or isinstance(rng, np.random.Generator)
     seed = int(source.integers(2**31)) if drawn else whole_number(rng, "rng")
@@ -254,7 +254,7 @@ def seeded(rng: int | np.random.Generator | None) -> tuple[int, np.random.Genera
 
 
 def checked_bounds(bounds: tuple[float | None, float | None] | None) -> tuple[float, float] | None:
-    """Return two numbers, infinite where there is no limit."""
+    """Return the lower and the upper bound, infinite where there is none."""
     if bounds is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The one clock of a run: every stage of it stops at the same moment."""
+"""The clock of a run, shared by all stages so that they obey one time limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from .checks import real_number
 from .journal import NO_JOURNAL, Journal
 
 now: Callable[[], float] = time.monotonic
-"""What clocks read. Experiments let them count seconds of CPU, which other work on the machine does not change."""
+"""The time source of all clocks. Experiments replace it by CPU time, which does not depend on other work on the
+machine."""
 
 
 class TimeUp(Exception):
@@ -23,12 +24,12 @@ class Clock:
     Parameters
     ----------
     limit
-        Seconds from now until the end; None for a run without a limit.
+        The time limit in seconds; None for no limit.
     within
-        A clock that ends this one too.
+        A clock whose end also ends this one.
     journal
-        Where finished work is kept, so that a run that was killed can go on. It goes wherever the clock goes; by
-        default it is that of `within`, or keeps nothing.
+        Where finished work is kept, so that a run that was killed can be resumed. It is passed along with the clock;
+        the default is the journal of `within`, or one that keeps nothing.
 
     Examples
     --------
@@ -66,14 +67,14 @@ class Clock:
             raise TimeUp
 
     def part(self, share: float) -> Clock:
-        """Return a clock that starts now and ends after this share of the remaining time."""
+        """Return a clock that starts at once and ends after this share of the remaining time."""
         limit = None if self.limit is None else max(share * self.remaining, 1e-9)
         return Clock(limit, within=self)
 
     def unrecorded(self) -> Clock:
-        """Return a clock that ends with this one, without a journal."""
+        """Return a clock with the same end, without a journal."""
         return Clock(within=self, journal=NO_JOURNAL)
 
     def end(self) -> None:
-        """Reach the time limit now."""
+        """End the run: the clock counts as expired from here on."""
         self.limit = 0.0

@@ -1,6 +1,6 @@
-"""Whether a value is what a field of a dataclass takes, by its type hint; files are checked so before anything is made.
+"""Check values against the type hints of dataclass fields, before an object is made from a file.
 
-Only what hints of tensorfill's own settings use is known here.
+Only the types that occur in the hints of tensorfill's settings are supported.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import typing
 from typing import Any
 
 TOO_LONG = 2**1023
-"""A whole number of this size is no float any more."""
+"""Whole numbers from this size on are refused where a float is expected."""
 
 
 @dataclasses.dataclass(frozen=True)
 class StandIn:
-    """What stands for a thing that a file does not hold.
+    """A placeholder for an object that cannot be stored in a file.
 
     Parameters
     ----------
     kind
-        Its class.
+        The class of the placeholder.
     hints
-        The classes of such things; it is taken for a value of these only.
+        The classes whose values it may replace.
     """
 
     kind: type[Any]
@@ -33,7 +33,7 @@ class StandIn:
 
 
 def conforms(value: Any, hint: Any, stand_in: StandIn | None = None) -> bool:
-    """Return whether a value is of the type that a hint says, or stands for such a value.
+    """Return whether a value has the type of a hint, or is a placeholder for such a value.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def conforms(value: Any, hint: Any, stand_in: StandIn | None = None) -> bool:
     if hint is None or hint is type(None):
         return value is None
     if hint is float:
-        # A whole number stands for itself, as in the rest of Python, but not too long a one.
+        # An int is accepted for a float, as elsewhere in Python, unless it is too large.
         return isinstance(value, float) or (
             isinstance(value, int) and not isinstance(value, bool) and abs(value) < TOO_LONG
         )
@@ -91,7 +91,7 @@ def misfit(kind: Any, fields: dict[str, Any], stand_in: StandIn | None = None) -
     fields
         The fields by name.
     stand_in
-        What may stand for a thing that a file does not hold.
+        The placeholder for objects that cannot be stored in a file.
     """
     taken = {each.name: each for each in dataclasses.fields(kind) if each.init}
     hints = hints_of(kind)
@@ -114,5 +114,5 @@ def _short(value: Any) -> str:
 
 @functools.cache
 def hints_of(kind: Any) -> dict[str, Any]:
-    """Return the hint of each field of a dataclass."""
+    """Return the type hint of each field of a dataclass."""
     return typing.get_type_hints(kind)

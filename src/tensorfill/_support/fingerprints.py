@@ -1,4 +1,4 @@
-"""What is asked, as a short text: the same text for the same question, in any process."""
+"""Fingerprints of objects: short strings that are equal for equal inputs, in any process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 OURS = ("tensorfill", "numpy", "scipy", "builtins")
-"""Libraries whose classes and functions are known by their names, because the version of tensorfill goes with them."""
+"""Libraries whose classes and functions are identified by name, because a version is recorded beside each
+fingerprint."""
 
 
 def fingerprint(*things: Any) -> str:
-    """Return a text that is the same for the same numbers, arrays, models and settings, and another for others.
+    """Return a string that identifies numbers, arrays, models and settings by their content.
 
-    An object of somebody's own counts with its class, the code of that class and its attributes. One with an attribute
-    `fingerprint` gives its own.
+    An object of another class is identified by its class, the code of that class and its attributes. An object with an
+    attribute `fingerprint` provides its own.
 
     Examples
     --------
@@ -31,14 +32,14 @@ def fingerprint(*things: Any) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     for part in _parts(things, ()):
-        # Its length before each part, so that no two sequences of parts have the same bytes.
+        # Each part is preceded by its length, so that different sequences of parts never have the same bytes.
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
 
 
 def _parts(thing: Any, within: tuple[int, ...]) -> Iterator[bytes | memoryview]:
-    """Yield what tells an object from others, as bytes; `within` has the objects that it is a part of."""
+    """Yield the bytes that identify an object; `within` has the ids of the objects that contain it."""
     kind = type(thing)
     yield f"{kind.__module__}.{kind.__qualname__}".encode()
     if thing is None or kind in (bool, int, float, complex, str):
@@ -56,7 +57,7 @@ def _parts(thing: Any, within: tuple[int, ...]) -> Iterator[bytes | memoryview]:
 
 
 def _inside(thing: Any) -> Sequence[Any]:
-    """Return the parts of an object; its class is known already."""
+    """Return the parts of an object; its class is handled elsewhere."""
     if isinstance(own := getattr(thing, "fingerprint", None), str):
         return [own]
     if isinstance(thing, np.ndarray):
@@ -80,7 +81,7 @@ def _inside(thing: Any) -> Sequence[Any]:
 
 
 def _inside_code(thing: Any) -> Sequence[Any]:
-    """Return what tells a class, a function or its code from others."""
+    """Return what identifies a class, a function or its code."""
     if isinstance(thing, functools.partial):
         return [thing.func, thing.args, thing.keywords]
     if isinstance(thing, MethodType):
@@ -99,7 +100,7 @@ def _is_ours(thing: Any) -> bool:
 
 
 def _class_of(thing: Any) -> Sequence[Any]:
-    """Return the code of a class of somebody's own, and nothing for one of ours."""
+    """Return the code of a user-defined class, and nothing for a class from `OURS`."""
     kind = type(thing)
     if _is_ours(kind):
         return []
@@ -107,12 +108,12 @@ def _class_of(thing: Any) -> Sequence[Any]:
 
 
 def _attributes(thing: Any) -> Sequence[Any]:
-    """Return the names and values of the attributes that make an object what it is."""
+    """Return the names and values of the attributes that define an object."""
     if dataclasses.is_dataclass(thing):
         names = [each.name for each in dataclasses.fields(thing) if each.init]
     elif hasattr(thing, "__dict__"):
         kind = type(thing)
-        # What is computed on request may be there or not.
+        # Cached properties may or may not have been computed.
         names = [name for name in vars(thing) if not isinstance(getattr(kind, name, None), functools.cached_property)]
     else:
         raise TypeError(

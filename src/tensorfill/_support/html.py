@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a plain table, readable on a light and on a dark page."""
+"""The HTML display of an object in a notebook: a plain table, readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STYLE = (
     ".tensorfill th{opacity:.7;white-space:nowrap}"
     ".tensorfill .doubt{border-left:4px solid #e69f00;background:rgba(230,159,0,.16);padding:4px 10px;margin:5px 0}"
 )
-"""A notebook has rules of its own for tables, which these overrule. The colours are those of the page, or so faint that
-they suit light and dark pages."""
+"""Inline styles, because notebooks have style rules for tables that must be overridden. The colours are inherited or
+faint enough for light and dark pages."""
 
 MOST_ROWS = 20
-"""A longer table is shown by its first and last rows."""
+"""Of a longer table, only the first and last rows are shown."""
 
 
 def card(
@@ -29,18 +29,18 @@ def card(
     rows: Sequence[Sequence[str]] = (),
     doubts: Iterable[str] = (),
 ) -> str:
-    """Return HTML that needs nothing else: a title, facts, and a table.
+    """Return self-contained HTML with a title, facts and a table.
 
     Parameters
     ----------
     title
         The title.
     facts
-        Names with a text for each; those without text are left out.
+        Pairs of a name and its text; empty texts are left out.
     head, rows
-        A table; of more than 20 rows, those in the middle are left out.
+        The header and rows of a table; the middle of a table of more than 20 rows is left out.
     doubts
-        Sentences that must be noticed.
+        Warnings, shown prominently.
 
     Examples
     --------

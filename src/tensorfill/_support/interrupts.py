@@ -1,4 +1,4 @@
-"""Ctrl-C, and SIGTERM if asked, during a run: they stop the work at once, but not the answer that is made of it."""
+"""Ctrl-C, and SIGTERM on request, during a run: they stop the search, and the best answer so far is returned."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .clock import Clock
 
 
 class Interrupts:
-    """What Ctrl-C does within this context, in the main thread.
+    """Context that handles Ctrl-C in the main thread.
 
-    The first one is an exception only within `welcome`, where there is work to stop. Everywhere else, as while the
-    answer is put together or written to a file, it is only noted. It also ends the clock, so that other threads stop.
-    The second one is always an exception. A handler of the caller's own stays as it is.
+    The first Ctrl-C raises an exception only within `welcome`, where there is work to stop. Elsewhere, for example
+    while the answer is assembled or written to a file, it is only recorded. It also ends the clock, so that other
+    threads stop. The second Ctrl-C always raises an exception. A handler installed by the caller is left in place.
 
     Parameters
     ----------
     clock
         The clock of the run.
     terminated
-        Whether SIGTERM counts as Ctrl-C too. A program may ask for that, a library does not. Within such a context,
-        all others do the same.
+        Whether SIGTERM is treated as Ctrl-C too. A program may ask for that, a library should not. It then holds for
+        all nested contexts.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Interrupts:
 
     @contextmanager
     def welcome(self) -> Iterator[None]:
-        """Let Ctrl-C raise `KeyboardInterrupt` within this context."""
+        """Context within which Ctrl-C raises `KeyboardInterrupt`."""
         self._welcome = True
         try:
             yield
@@ -80,13 +80,13 @@ class Interrupts:
 
 
 def _guard_of(handler: Any) -> Interrupts | None:
-    """Return the context that a handler of signals belongs to, if it does."""
+    """Return the context that a signal handler belongs to, if any."""
     owner = getattr(handler, "__self__", None)
     return owner if isinstance(owner, Interrupts) else None
 
 
 def _is_loading(frame: FrameType | None) -> bool:
-    """Return whether a module is being imported, or compiled, which must not be left half done.
+    """Return whether a module is being imported or compiled, which must not be interrupted.
 
     The work stops soon after, because its clock has ended.
     """

@@ -1,9 +1,9 @@
-"""Where a run keeps its finished work, so that a run that was killed goes on with it.
+"""The journal of a run: finished work is kept, so that a run that was killed can be resumed.
 
-A run is a fixed function of its data, its settings and its seed. So a piece of work that was asked for once, with
-the same words and the same state of the random numbers, has the same answer, and a run that is started again takes it
-from the journal. Within a long piece, the work so far is a draft. `tensorfill.io.checkpoints` has the journal that is a
-file; by default a journal keeps nothing.
+A run is a deterministic function of its data, its settings and its seed. So the same piece of work, with the same state
+of the random generator, has the same result, and a resumed run takes it from the journal. Partial work on a long piece
+is kept as a draft. `tensorfill.io.checkpoints` has the journal that is stored in a file; the default journal keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 class Draft:
-    """A piece of work that is not finished yet; this one is thrown away."""
+    """A piece of work in progress; this base class discards it."""
 
     state: Mapping[str, Any] | None = None
-    """How far an earlier run came with this piece; None for a piece that begins."""
+    """The state that an earlier run reached in this piece; None for a new piece."""
 
     def offer(self, state: Callable[[], Mapping[str, Any]], *, last: bool = False) -> None:
-        """Keep a state, if it is time to or if it is the last of this run."""
+        """Keep a state, if it is due or the last one of this run."""
 
 
 class Journal:
-    """Finished pieces of work, by what was asked; this one keeps nothing."""
+    """Results of finished pieces of work, by their inputs; this base class keeps nothing."""
 
     def recall(
         self,
@@ -37,18 +37,18 @@ class Journal:
         rng: np.random.Generator | None = None,
         is_finished: Callable[[T], bool] = lambda answer: True,
     ) -> T:
-        """Return the answer that is kept for what is asked, or compute and keep it.
+        """Return the stored result for these inputs, or compute and store it.
 
         Parameters
         ----------
         asked
-            Everything that the answer depends on, with a name for the kind of work.
+            Everything that the result depends on, including a name for the kind of work.
         compute
-            Returns the answer.
+            Computes the result.
         rng
-            Its state is part of what is asked. It is left as the computation left it.
+            Its state is part of the inputs. Afterwards, it has the state that the computation leaves it in.
         is_finished
-            Whether an answer is kept, or was stopped half way.
+            Whether a result is complete and is stored, or was stopped half way.
         """
         return compute(Draft())
 

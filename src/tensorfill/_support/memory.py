@@ -10,13 +10,13 @@ from pathlib import Path
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")
-"""Where Linux says how much memory a container may use."""
+"""The file in which Linux reports the memory limit of a container."""
 
 
 def physical_bytes() -> float:
-    """Return how much memory there is: that of the machine, or the limit of the container or process if it is lower.
+    """Return the memory of the machine in bytes, or the limit of the container or process if that is lower.
 
-    It is infinite if the system does not say.
+    It is infinite if it is unknown.
     """
     return min(_of_machine(), _of_container(), _of_process())
 
@@ -30,7 +30,7 @@ def _of_machine() -> float:
 
 def _of_container() -> float:
     try:
-        # The file says "max" if there is no limit.
+        # The file contains "max" if there is no limit.
         return float(int(_CONTAINER.read_text()))
     except (OSError, ValueError):
         return math.inf
@@ -46,7 +46,7 @@ def _of_process() -> float:
 
 
 class PeakMemory:
-    """Measures the bytes that a piece of work needs at its peak above what the process held, where Linux says so.
+    """Measures the peak memory of a piece of work above that of the process before, in bytes; on Linux only.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class PeakMemory:
 
     def __enter__(self) -> PeakMemory:
         try:
-            # Memory that the process has freed but not given back would hide what the work needs.
+            # Memory that was freed but not returned to the system would hide what the work needs.
             ctypes.CDLL(None).malloc_trim(0)
             _RESET.write_text("5")
             self._before = _read("VmRSS")
@@ -74,6 +74,6 @@ class PeakMemory:
 
 
 def _read(name: str) -> float:
-    """Return a number of the process's status, in bytes."""
+    """Return a field of the process's status, in bytes."""
     lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines() if ":" in line)
     return 1024.0 * int(lines[name].split()[0])

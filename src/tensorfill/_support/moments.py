@@ -1,4 +1,4 @@
-"""Dates, times of day and durations as people write them, and read from what they write."""
+"""Dates, times of day and durations: formatted for people, and parsed from what people write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOUR, _MINUTE, _SECOND = _UNITS["h"], _UNITS["m"], _UNITS["s"]
 
 
 def duration_of(text: str) -> np.timedelta64:
-    """Return the length of time that a text says; NaT if it says none.
+    """Return the duration that a text denotes; NaT if it is not a duration.
 
     >>> [int(duration_of(text) / np.timedelta64(1, "m")) for text in ("08:00", "0 days 08:00:00", "8h", "1 day 2:30")]
     [480, 480, 480, 1590]
@@ -38,7 +38,8 @@ def duration_of(text: str) -> np.timedelta64:
     found = _DURATION.fullmatch(text)
     if found and (found["days"] or found["hours"]):
         sign = -1 if found["sign"] == "-" else 1
-        # pandas writes -1 hour as -1 days +23:00:00; a clock with a sign of its own does not take that of the days.
+        # pandas writes -1 hour as -1 days +23:00:00; if the clock part has a sign, the sign of the days does not apply
+        # to it.
         within = (-1 if found["clock"] == "-" else 1) if found["clock"] else sign
         days = sign * int(found["days"] or 0) * _UNITS["d"]
         return np.timedelta64(days + within * _clock_nanoseconds(found), "ns")
@@ -81,7 +82,7 @@ def written_label(label: Any) -> str:
 
 
 def _written_date(moment: np.datetime64) -> str:
-    # A date of months or years says no more than these.
+    # A date in months or years has no days to show.
     text = str(moment)
     return _without_zeros(text.replace("T", " ")) if "T" in text else text
 
@@ -111,14 +112,14 @@ def _written_duration(length: np.timedelta64) -> str:
 
 
 def moments(given: NDArray[Any], kind: str) -> NDArray[Any]:
-    """Return dates, or lengths of time, from whatever stands for them; NaT, which is no key, where nothing does.
+    """Return labels as dates or durations; NaT, which never matches a key, where they cannot be read.
 
     Parameters
     ----------
     given
         Labels of any kind.
     kind
-        ``"M"`` for dates, ``"m"`` for lengths of time.
+        ``"M"`` for dates, ``"m"`` for durations.
     """
     read = [_moment(label, kind) for label in given.tolist()]
     return np.asarray(read, dtype=None if read else f"{kind}8[D]")
@@ -127,7 +128,7 @@ def moments(given: NDArray[Any], kind: str) -> NDArray[Any]:
 def _moment(label: Any, kind: str) -> Any:
     make: Any = np.datetime64 if kind == "M" else np.timedelta64
     try:
-        # A pandas Timestamp knows its own nanoseconds and time zone.
+        # A pandas Timestamp has nanoseconds and a time zone, which NumPy would lose.
         own = getattr(label, "to_datetime64" if kind == "M" else "to_timedelta64", None)
         if own is not None:
             return own()

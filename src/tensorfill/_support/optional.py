@@ -1,4 +1,4 @@
-"""Packages that tensorfill uses where they are installed and can do without."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from types import ModuleType
 
 
 def need(module: str, extra: str) -> ModuleType:
-    """Return an optional module, or say how to install it.
+    """Import an optional module, or raise an error that says how to install it.
 
     Parameters
     ----------
     module
         The name to import, such as ``"xarray"`` or ``"scipy.io"``.
     extra
-        The extra of tensorfill that brings it.
+        The extra of tensorfill that installs it.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def need(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
-        # A package that is there but lacks something of its own says so better itself.
+        # If an installed package lacks one of its dependencies, its error is the more helpful one.
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise ImportError(

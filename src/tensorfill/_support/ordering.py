@@ -1,6 +1,6 @@
-"""The order of entries: sorting coordinates in C order, merging repeats, numbering groups.
+"""The order of entries: sorting coordinates in C order, merging duplicates, numbering groups.
 
-Every key is an int64 that cannot overflow, whatever the shape.
+Every key is an int64 that cannot overflow for any shape.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ TOO_FAR = 2**63
 
 
 def sort_keys(coords: Integers, shape: tuple[int, ...]) -> list[NDArray[np.int64]]:
-    """Return int64 keys, the weightiest first, that order rows as C order does.
+    """Return int64 keys, most significant first, that sort rows in C order.
 
-    There is one key, the flat position, unless that could pass 2**63; then several share the modes.
+    There is one key, the flat position, unless that could reach 2**63; then the modes are divided among several keys.
     """
     keys: list[NDArray[np.int64]] = []
     span = TOO_FAR
@@ -60,7 +60,7 @@ def _increasing(keys: list[NDArray[np.int64]]) -> bool:
 
 
 def _sorting(keys: list[NDArray[np.int64]]) -> tuple[Integers, Booleans]:
-    """Return the stable order that sorts rows, and whether each sorted row differs from the one before."""
+    """Return the stable sorting order of rows, and whether each sorted row differs from the one before."""
     order = np.lexsort(keys[::-1])
     fresh = np.zeros(len(order), dtype=np.bool_)
     fresh[0] = True
@@ -102,7 +102,7 @@ def _merged(values: Floats, starts: Integers, duplicates: str) -> Floats:
 
 
 def order_by_modes(coords: Integers, shape: tuple[int, ...], modes: Sequence[int]) -> Integers | slice:
-    """Return the order that sorts rows, which are in C order, by all modes: by the first of `modes`, then by the next.
+    """Return the order that sorts rows, given in C order, by all modes: by the first of `modes`, then by the next.
 
     >>> order_by_modes(np.array([[0, 0], [0, 1], [1, 0]]), (2, 2), [1, 0]).tolist()
     [0, 2, 1]
@@ -114,7 +114,7 @@ def order_by_modes(coords: Integers, shape: tuple[int, ...], modes: Sequence[int
 
 
 def groups_of(coords: Integers, shape: tuple[int, ...]) -> tuple[Integers, Integers]:
-    """Return an order that brings equal rows together, in C order, and where each group of equal rows starts in it.
+    """Return an order that groups equal rows, in C order, and where each group starts in it.
 
     >>> order, starts = groups_of(np.array([[1, 0], [0, 2], [1, 0]]), (2, 3))
     >>> order.tolist(), starts.tolist()
@@ -125,7 +125,7 @@ def groups_of(coords: Integers, shape: tuple[int, ...]) -> tuple[Integers, Integ
 
 
 def labels_of(coords: Integers, shape: tuple[int, ...]) -> Integers:
-    """Return for each row the number of its value among the distinct rows, in C order.
+    """Return the number of each row among the distinct rows in C order.
 
     >>> labels_of(np.array([[1, 0], [0, 2], [1, 0]]), (2, 3)).tolist()
     [1, 0, 1]

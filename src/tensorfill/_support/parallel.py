@@ -1,8 +1,8 @@
 """Independent tasks in parallel threads; compiled loops and BLAS release the interpreter lock.
 
 The number of threads never changes a result. Work on many entries is cut into parts by the number of entries alone
-(`parts_of`), each part has a result of its own, and these are added in the order of the parts. BLAS, whose sums do
-depend on its threads, has one.
+(`parts_of`), each part has a separate result, and these are added in the order of the parts. BLAS, whose sums do depend
+on the number of threads, has one thread.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from .types import Integers
 T = TypeVar("T")
 
 MOST_PARTS = 8
-"""Work on entries is cut into at most this many parts, so at most as many threads share it."""
+"""Work on entries is cut into at most this many parts, so at most that many threads share it."""
 
 LEAST_PART = 2**13
-"""A part of fewer entries than this is not worth a thread."""
+"""The smallest number of entries that is worth a thread."""
 
 LIMITS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
-"""Variables of the environment that limit the threads of compiled loops."""
+"""Environment variables that limit the threads of compiled loops."""
 
 _here = threading.local()
 
 
 def thread_count() -> int:
-    """Return how many threads may share work: as many as `threads` allows, one inside work that is shared already."""
+    """Return how many threads may share work: as many as `threads` allows, but one within shared work."""
     return 1 if getattr(_here, "at_work", False) else getattr(_here, "allowed", None) or _cores()
 
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """Share the work of this thread among so many, within the context.
+    """Set the number of threads that share the work of this thread, within the context.
 
     Parameters
     ----------
     n_jobs
-        The number of threads; -1 for one for each core. None leaves the number as it is: one for each core that the
+        The number of threads; -1 for one for each core. None leaves the number unchanged: one for each core that the
         process may use, unless the environment sets a lower limit.
     """
     before = getattr(_here, "allowed", None)
@@ -60,7 +60,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def checked_threads(n_jobs: Any) -> int:
-    """Return a number of threads; -1 stands for one for each core.
+    """Return a number of threads; -1 means one for each core.
 
     >>> checked_threads(2)
     2
@@ -75,14 +75,15 @@ def checked_threads(n_jobs: Any) -> int:
 
 
 def parts_of(first: int, last: int, *, beside: int = 0) -> Integers:
-    """Return where the entries from `first` to `last` are cut into parts, which does not depend on the threads.
+    """Return the bounds of the parts of the entries from `first` to `last`, independent of the number of threads.
 
     Parameters
     ----------
     first, last
         The entries.
     beside
-        How many numbers of its own each part adds to. To make them must not cost more than to walk the entries.
+        The size of the array that each part accumulates into. Allocating it must not cost more than the loop over the
+        entries.
 
     Examples
     --------
@@ -94,10 +95,10 @@ def parts_of(first: int, last: int, *, beside: int = 0) -> Integers:
 
 
 def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tuple[T, ...]:
-    """Return the results of tasks that run in parallel, one for each free thread.
+    """Return the results of tasks that run in parallel, each in one thread.
 
-    The calling thread takes part. A task that would share its own work finds all threads taken, and does it alone.
-    Without `worth_it`, tasks run one after the other.
+    The calling thread takes part. Nested parallel work within a task runs in one thread. Without `worth_it`, tasks run
+    one after the other.
     """
     helpers = min(len(tasks), thread_count()) - 1
     if helpers < 1 or not worth_it:
@@ -111,11 +112,11 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
             while waiting:
                 try:
                     number, task = waiting.popleft()
-                except IndexError:  # another thread took the last one meanwhile
+                except IndexError:  # another thread took the last one first
                     break
                 answers[number] = task()
         except BaseException:
-            # After an error, the results of the other tasks are not needed.
+            # After an error, the other tasks are skipped.
             waiting.clear()
             raise
         finally:
@@ -125,7 +126,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
     try:
         work()
     finally:
-        # Helpers that have not begun are not needed any more; the others are at their last task.
+        # Helpers that have not started are cancelled; the others are at their last task.
         begun = [each for each in helping if not each.cancel()]
         errors = [each.exception() for each in begun]
     for error in errors:
@@ -146,8 +147,8 @@ def in_rounds(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tup
 class _OneBlasThread(ContextDecorator):
     """Limits BLAS to one thread within the context, or within a function that it decorates.
 
-    The limit holds for the whole process, so contexts that overlap, in whatever threads, are counted: the first one
-    sets the limit, and the last one restores what was before.
+    The limit holds for the whole process, so overlapping contexts in any threads are counted: the first one sets the
+    limit, and the last one restores the previous one.
     """
 
     def __init__(self) -> None:
@@ -158,7 +159,7 @@ class _OneBlasThread(ContextDecorator):
     def __enter__(self) -> None:
         libraries = _libraries()
         with self._lock:
-            # The first limit knows what was before, even if an interrupt came before it was counted.
+            # The first limit stores the previous one, even if an interrupt came before it was counted.
             self._limit = self._limit or libraries.limit(limits=1, user_api="blas")
             self._inside += 1
 
@@ -174,14 +175,14 @@ class _OneBlasThread(ContextDecorator):
             limit.restore_original_limits()
 
     def forget(self) -> None:
-        """Begin anew, in a forked process: it has none of the threads that were inside."""
+        """Reset in a forked process, which has none of the threads of its parent."""
         self._lock, self._inside = threading.Lock(), 0
         self._restore()
 
 
 one_blas_thread = _OneBlasThread()
-"""The context in which BLAS has one thread. Its threads wait busily for one another, which is slower beside the threads
-of compiled loops, and the rounding of its sums depends on their number."""
+"""The context in which BLAS has one thread. BLAS threads wait busily for one another, which slows down compiled loops,
+and the rounding of their sums depends on their number."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=one_blas_thread.forget)
@@ -190,7 +191,7 @@ if hasattr(os, "register_at_fork"):
 @cache
 def _libraries() -> ThreadpoolController:
     """Return the controller of BLAS threads, made once: finding the libraries takes longer than a small fit."""
-    import scipy.linalg  # noqa: F401  it brings a BLAS of its own, which must be there to be found
+    import scipy.linalg  # noqa: F401  it has a separate BLAS, which must be loaded to be found
 
     return ThreadpoolController()
 

@@ -21,7 +21,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Iteration(Protocol):
-    """What is shown of an iteration."""
+    """The facts about an iteration that are shown."""
 
     @property
     def iteration(self) -> int:
@@ -33,7 +33,7 @@ class Iteration(Protocol):
 
     @property
     def f_tau(self) -> float:
-        """The function that falls at every step, NaN for a method that has none."""
+        """The function that decreases at every step; NaN for a method without one."""
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -41,17 +41,17 @@ class Iteration(Protocol):
 
 
 class Display:
-    """The stage, iteration, objective, ranks and held-out error of a run on standard error, and the time of each stage.
+    """Shows the stage, iteration, objective, ranks and held-out error of a run on standard error.
 
-    A terminal shows them live, and they vanish at the end. Elsewhere, as in a log file, there is a plain line for each
-    stage, and more of them for one that takes long. Shown or not, the time that each stage takes is measured.
+    On a terminal the display is live and disappears at the end. Elsewhere, for example in a log file, each stage writes
+    a plain line, and long stages write more. The time of each stage is measured in any case.
 
     Parameters
     ----------
     shown
-        Whether anything is shown at all.
+        Whether to show anything.
     clock
-        The clock of the run: what passed before counts as preparing, and its limit is the most that can be left.
+        The clock of the run. The time elapsed so far counts as preparing, and the time limit bounds the remaining time.
     """
 
     def __init__(self, shown: bool, clock: Clock | None = None) -> None:
@@ -74,14 +74,14 @@ class Display:
         self._view.stop()
 
     def begin(self, what: str, steps: int | None, tol: float = 0.0) -> None:
-        """Start over for the next stage of the run, of at most this many iterations, which end at a tolerance."""
+        """Start the next stage of the run, with at most `steps` iterations and the tolerance `tol`."""
         self._watch.begin(what)
         self._estimate = None if steps is None else Estimate(steps, tol)
         self._stage_began = self._clock.elapsed
         self._view.begin(what, steps)
 
     def timing(self) -> Timing:
-        """Return what the time went into until now."""
+        """Return the time of each stage so far."""
         return self._watch.timing()
 
     def iteration(self, record: Iteration) -> None:
@@ -101,11 +101,11 @@ class Display:
         self._view.update(number, f"{number} tried", words)
 
     def share(self, read: float) -> None:
-        """Show which share of a file was read."""
+        """Show the share of a file that has been read."""
         self._view.update(round(100 * read), f"{read:.0%} read", [])
 
     def _left(self, record: Iteration | None = None) -> list[str]:
-        """Return how much time is probably left in this stage, or at most in the run; nothing if neither is known."""
+        """Return the estimated time left in this stage, or the limit of the run; nothing if neither is known."""
         limit = self._clock.remaining
         if record is not None and self._estimate is not None and record.iteration > 0:
             merit = record.objective if math.isnan(record.f_tau) else record.f_tau
@@ -133,7 +133,7 @@ class _Nothing:
 
 
 class _Bar(Progress):
-    """A bar with a line of details under it, which has room for long ranks."""
+    """A progress bar with a line of details below, which has room for long ranks."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """Return the bar and the details."""
@@ -144,7 +144,7 @@ class _Bar(Progress):
 
 
 class _Live(_Nothing):
-    """A bar that moves, on a terminal or in a notebook."""
+    """A live progress bar, on a terminal or in a notebook."""
 
     def __init__(self, console: Console) -> None:
         self._bar = _Bar(

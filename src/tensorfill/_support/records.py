@@ -1,4 +1,4 @@
-"""Sequences of records that are read by row, or by column name as arrays."""
+"""Sequences of records that can be indexed by row, or by column name as arrays."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Records(Sequence[R], Generic[R]):
         return card(repr(self), (), [self._shown.get(name, name) for name in head], rows)
 
     _shown: ClassVar[Mapping[str, str]] = {}
-    """The columns that a notebook shows, with what they are called there; all of them if there are none here."""
+    """The columns that a notebook shows, with their headings; all of them if empty."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as dictionaries, ready for a table."""
@@ -74,7 +74,7 @@ class Records(Sequence[R], Generic[R]):
 
 
 def _cell(value: Any) -> str:
-    """Return a value as it stands in a table: numbers with four digits, and nothing where nothing is known."""
+    """Return a value as the text of a table cell: numbers with six significant digits, and nothing for NaN."""
     if isinstance(value, float):
         return "" if value != value else f"{value:,.6g}" if abs(value) < 1e9 else f"{value:.6g}"
     if isinstance(value, tuple):

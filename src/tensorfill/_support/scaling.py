@@ -1,4 +1,4 @@
-"""Numbers in another unit, which is a power of two: the digits stay as they are."""
+"""Exact changes of unit by powers of two."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ settings of a method by name. Anything else does not depend on the unit of the d
 def times_power_of_two(value: Any, exponent: float) -> Any:
     """Return a number, or each of several, times two to a power; exact if the power is whole.
 
-    Anything else, such as None or ``"auto"``, is returned as it is. What would leave the range of floats, or become
-    zero, is the nearest number in it.
+    Anything else, such as None or ``"auto"``, is returned unchanged. A result that would overflow or become zero is
+    replaced by the nearest float.
 
     >>> times_power_of_two(3.0, 2), times_power_of_two([1.0, 0.5], -1), times_power_of_two("auto", 5)
     (12.0, (0.5, 0.25), 'auto')

@@ -1,4 +1,4 @@
-"""The time of a run: what it went into, and how much of a stage is probably left."""
+"""The time of a run: how long each stage took, and an estimate of what is left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .words import duration
 
 PREPARING = "preparing"
-"""What comes before the first stage: reading and checking the data."""
+"""The name of the time before the first stage: reading and validating the data."""
 
 SHARE_WORTH_NAMING = 0.01
 """Stages that took a smaller share of the time than this are not named in a sentence."""
@@ -28,12 +28,12 @@ class TimedStage:
 
 @dataclass(frozen=True)
 class Timing:
-    """What the time of a run went into.
+    """The time of each stage of a run.
 
     Parameters
     ----------
     stages
-        The stages, in the order in which they first began; a stage that was entered several times is there once.
+        The stages, in the order in which they first began; a stage that was entered several times is listed once.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Stopwatch:
     Parameters
     ----------
     before
-        Seconds that passed before it was made, which count as preparing.
+        Seconds that elapsed before it was created; they count as preparing.
     """
 
     def __init__(self, before: float = 0.0) -> None:
@@ -76,13 +76,13 @@ class Stopwatch:
         self._name, self._began = name, now
 
     def timing(self) -> Timing:
-        """Return what the time went into until now."""
+        """Return the time of each stage so far."""
         self.begin(self._name)
         return Timing(tuple(TimedStage(name, seconds) for name, seconds in self._seconds.items()))
 
 
 class Estimate:
-    """How long a stage of iterations will probably go on.
+    """Estimates how long a stage of iterations will last.
 
     Iterations end when the objective changes by less than the tolerance, relative to its value. These changes usually
     fall by about the same factor each time, so the last few of them show how many iterations are left.
@@ -90,7 +90,7 @@ class Estimate:
     Parameters
     ----------
     steps
-        The most iterations of the stage.
+        The largest number of iterations of the stage.
     tol
         The tolerance.
 
@@ -110,7 +110,7 @@ class Estimate:
         self._last = math.nan
 
     def add(self, iteration: int, seconds: float, merit: float) -> None:
-        """Take note of an iteration: its number, the seconds since the stage began, and the objective after it."""
+        """Record an iteration: its number, the seconds since the stage began, and the objective after it."""
         change = abs(merit - self._last) / abs(merit) if merit else math.nan
         if math.isfinite(change):
             self._changes = [*self._changes, change][-2 * STEPS_COMPARED :]
@@ -118,7 +118,7 @@ class Estimate:
 
     @property
     def iterations_left(self) -> float:
-        """The iterations that are probably left."""
+        """The estimated number of iterations left."""
         most = float(max(self._steps - self._done, 0))
         half = len(self._changes) // 2
         earlier, later = (_typical(part) for part in (self._changes[:half], self._changes[half:]))
@@ -130,7 +130,7 @@ class Estimate:
 
     @property
     def seconds_left(self) -> float:
-        """The seconds that are probably left; NaN before the first iteration."""
+        """The estimated seconds left; NaN before the first iteration."""
         return self.iterations_left * self._seconds / self._done if self._done else math.nan
 
 

@@ -1,4 +1,4 @@
-"""The array types that signatures name."""
+"""Array types for signatures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Integers = NDArray[np.integer[Any]]
 """An array of whole numbers, of any width."""
 
 Booleans = NDArray[np.bool_]
-"""An array of truth values."""
+"""A boolean array."""
 
 Matrix: TypeAlias = Any
 """A matrix, as an array or as a sparse array of scipy."""

@@ -1,4 +1,4 @@
-"""Numbers as people read them, in reports and on the command line."""
+"""Numbers formatted for people, in reports and on the command line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def numbers(values: Sequence[float | None]) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as a percentage with three significant digits, never rounded up to 100%.
+    """Return a fraction as a percentage with three significant digits, never rounded up to 100%.
 
     >>> percent(0.39371), percent(1.0), percent(1.29e-7), percent(0.0005), percent(0.99999), percent(12.0)
     ('39.4%', '100%', '0.0000129%', '0.05%', '99.999%', '1,200%')
@@ -64,7 +64,7 @@ def sizes(shape: Sequence[int], times: str = "x") -> str:
 
 
 def bytes_in_words(count: float) -> str:
-    """Return a number of bytes with three significant digits, in the largest binary unit that it fills.
+    """Return a number of bytes with three significant digits, in the largest binary unit that it reaches.
 
     >>> bytes_in_words(512), bytes_in_words(1536), bytes_in_words(118_000_000)
     ('512 bytes', '1.5 KiB', '113 MiB')
@@ -116,7 +116,7 @@ def label_in_words(label: Any) -> str:
 
 
 def _moment(text: str) -> str:
-    """Return a date with as much of its time as is not zero."""
+    """Return a date with the nonzero part of its time."""
     day, _, clock = text.partition(" ")
     clock = clock.rstrip("0").rstrip(".") if "." in clock else clock
     if clock in ("", "00:00:00", "00:00", "00"):
@@ -125,7 +125,7 @@ def _moment(text: str) -> str:
 
 
 def _length(seconds: float) -> str:
-    """Return a length of time: whole days, or hours and minutes as on a clock."""
+    """Return a duration: whole days, or hours and minutes as on a clock."""
     if not math.isfinite(seconds):
         return "not known"
     sign, seconds = ("-" if seconds < 0 else ""), abs(seconds)

@@ -1,6 +1,6 @@
-"""Adapters for the data structures that people use: read with their labels, and restored in the same form.
+"""Adapters for common data structures: read with their labels, and restored in the same form.
 
-An optional library is imported only when data of its kind comes in.
+An optional library is imported only when data of its kind is given.
 """
 
 from .kinds import MISSING

@@ -1,4 +1,4 @@
-"""Arrays, nested lists, masked arrays, and data that was read before."""
+"""Arrays, nested lists, masked arrays, and data that is already `Labelled` or `Observations`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..observations import Observations
 
 
 def is_taken_in(data: Any) -> bool:
-    """Return whether the data is `Observations` or `Labelled`, which list the observed entries themselves."""
+    """Return whether the data is `Observations` or `Labelled`, which hold the observed entries already."""
     return isinstance(data, Labelled | Observations)
 
 
 def take_in_again(data: Labelled | Observations, missing: str | None, value: str | None) -> Labelled:
-    """Return data that was read before, with plain labels if it has none."""
+    """Return `Labelled` data unchanged, and observations with plain labels."""
     if missing is not None:
         raise ValueError(
             "missing must be left out for Observations and Labelled, which list the observed entries themselves, "
@@ -25,7 +25,7 @@ def take_in_again(data: Labelled | Observations, missing: str | None, value: str
 
 
 def take_in_array(data: Any, missing: str | None, value: str | None) -> Labelled:
-    """Return the observations of an array in which NaN is missing, and with ``missing="zero"`` also zero."""
+    """Return the observations of an array; NaN is missing, and with ``missing="zero"`` so are zeros."""
     if missing == "absent":
         raise ValueError(
             "missing='absent' is for sparse arrays and tables, but an array that stores every entry was given; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 MISSING = ("zero", "nan", "absent")
-"""What counts as missing: zeros, NaN and null, or entries that are not stored. NaN is never an observation."""
+"""The choices of what is missing: zeros, NaN and null, or entries that are not stored. NaN is always missing."""
 
 
 def is_a(data: Any, library: str, *names: str) -> bool:

@@ -21,7 +21,7 @@ def library_of(data: Any) -> TableLibrary | None:
 
 
 def is_spread(data: Any) -> bool:
-    """Return whether this is a table for several machines: one of Dask, or the description of Parquet files."""
+    """Return whether this is a distributed table: a Dask table, or a description of Parquet files."""
     return is_a(data, "dask", "DataFrame") or is_a(data, "tensorfill", "ParquetFiles")
 
 

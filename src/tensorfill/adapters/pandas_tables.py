@@ -15,14 +15,14 @@ from .kinds import is_a
 from .table_library import TableLibrary, WideParts, zone_of
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
-"""What pandas calls columns of objects that are all numbers."""
+"""The types that pandas infers for object columns of numbers."""
 
 LONGEST_TYPE = 100
-"""Letters of the name of a type."""
+"""The largest length of the name of a type."""
 
 
 class Pandas(TableLibrary):
-    """DataFrames of pandas, and Series with an index of several levels; named index levels are keys too."""
+    """DataFrames of pandas, and Series with a MultiIndex; named index levels are keys too."""
 
     name: ClassVar[str] = "pandas"
 
@@ -43,7 +43,7 @@ class Pandas(TableLibrary):
         both = [name for name in levels if name in table.columns]
         if both:
             raise ValueError(f"a key must be a column or a level of the index, but {both[0]!r} is both; rename one.")
-        # A level without a name only numbers the rows.
+        # An unnamed level only numbers the rows.
         unnamed = [place for place, name in enumerate(table.index.names) if name is None]
         if levels:
             table = table.reset_index(level=unnamed, drop=True) if unnamed else table
@@ -51,16 +51,16 @@ class Pandas(TableLibrary):
         return table, {"index": levels, "series": series}
 
     def closed(self, table: Any, form: Mapping[str, Any]) -> Any:
-        """Return a table in its original form."""
+        """Return a table in its original form, the inverse of `opened`."""
         if form["index"]:
             table = table.set_index(list(form["index"]))
         return table.iloc[:, 0] if form["series"] else table
 
     def check_form(self, form: Mapping[str, Any], columns: Sequence[str]) -> None:
-        """Refuse a form of a file that `closed` cannot take, for a table with these columns."""
+        """Raise an error if `closed` cannot take this form, read from a file, for a table with these columns."""
         levels: Any = form.get("index")
         series = form.get("series")
-        # A Series has nothing but its index and its values.
+        # A Series has only an index and values.
         if not conforms(levels, list[str]) or not isinstance(series, bool) or len(form) > 2:
             raise ValueError(f"a table of pandas has no form {str(form)[:60]}")
         if (
@@ -104,11 +104,11 @@ class Pandas(TableLibrary):
         try:
             return keys.sort_values()
         except TypeError:
-            # A mixture of texts and numbers has no order, so it stays in the order of the rows.
+            # A mixture of texts and numbers cannot be sorted, so it stays in the order of the rows.
             return keys
 
     def numbered(self, table: Any, column: Hashable) -> tuple[Any, Integers]:
-        """Return the distinct keys of a column in the order of the rows, as an Index, and the place of each row's key.
+        """Return the distinct keys of a column in the order of the rows, as an Index, and each row's position.
 
         Those of a categorical column are its categories.
         """
@@ -119,7 +119,7 @@ class Pandas(TableLibrary):
         return self._pandas.Index(keys), places
 
     def united(self, parts: Sequence[Any]) -> tuple[Any, list[Integers]]:
-        """Return the distinct keys of several parts of a column, and the place among them of the keys of each part.
+        """Return the distinct keys of several parts of a column, and the positions of the keys of each part.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Pandas(TableLibrary):
         return self._pandas.Index(labels)
 
     def plain(self, column: Any) -> NDArray[Any]:
-        """Return a column of keys as an array; times with a zone become times in UTC."""
+        """Return a column of keys as an array; times with a time zone are converted to UTC."""
         index = self._pandas.Index(column)
         if getattr(index.dtype, "tz", None) is not None:
             index = index.tz_convert(None)
@@ -166,7 +166,7 @@ class Pandas(TableLibrary):
         return table.assign(**columns)
 
     def described(self, keys: Any) -> dict[str, Any]:
-        """Return what a file must store about keys, besides their labels."""
+        """Return the metadata of keys that a file must store besides their labels."""
         categories = getattr(keys, "categories", None)
         if isinstance(keys.dtype, self._pandas.CategoricalDtype) and categories is not None:
             return {"ordered": bool(keys.ordered)} | self.described(categories)
@@ -174,7 +174,7 @@ class Pandas(TableLibrary):
         return {"type": str(keys.dtype), "zone": None if zone is None else str(zone)}
 
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
-        """Return keys in the library's own type, from labels and the result of `described`."""
+        """Return keys in the library's type, from labels and the result of `described`."""
         pandas, zone, kind = self._pandas, zone_of(words), words.get("type")
         if not isinstance(kind, str) or len(kind) > LONGEST_TYPE or not isinstance(words.get("ordered", False), bool):
             raise ValueError(f"there is no type of labels {str(kind)[:40]!r}")
@@ -184,17 +184,17 @@ class Pandas(TableLibrary):
             changed = index.astype(kind)
             index = changed if changed.is_unique and not changed.hasnans else index
         except (TypeError, ValueError, AttributeError, KeyError, OverflowError):
-            # Labels of a type that a file stores as text come back as text.
+            # Labels of a type that a file stores as text remain text.
             pass
         if "ordered" in words:
             return pandas.CategoricalIndex(index, categories=index, ordered=words["ordered"])
         return index
 
     def wide(self, data: Any) -> WideParts | None:
-        """Return the labels of the rows and columns of a table that is taken as wide; None if it cannot be.
+        """Return the labels of the rows and columns of a table read as wide; None if that is impossible.
 
-        The rows have the labels of the index, unless it only numbers them; then those of the first columns, as far as
-        these hold no numbers, or of a first column of whole numbers that are all different and rise.
+        The row labels are those of the index, unless it only numbers the rows. Then they are the leading columns that
+        hold no numbers, or a first column of distinct, increasing whole numbers.
         """
         if not is_a(data, "pandas", "DataFrame") or not data.columns.is_unique:
             return None
@@ -262,7 +262,7 @@ class Pandas(TableLibrary):
         return pandas.concat([pandas.DataFrame(lead, index=made.index), made], axis=1)
 
     def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
-        """Return wide tables side by side, each with an ending of the names of its columns, or of their last level."""
+        """Return wide tables side by side, each with a suffix on its column names, or on their last level."""
         pandas = self._pandas
         lead = 0 if parts.in_index else len(parts.row_keys)
         first = next(iter(tables.values()))
@@ -270,7 +270,7 @@ class Pandas(TableLibrary):
             table.iloc[:, lead:].set_axis(self._with_ending(table.columns[lead:], ending), axis=1)
             for ending, table in tables.items()
         ]
-        # A column and its ends stand together.
+        # A column and the ends of its intervals are adjacent.
         order = np.arange(len(named) * named[0].shape[1]).reshape(len(named), -1).T.ravel()
         return pandas.concat([first.iloc[:, :lead], pandas.concat(named, axis=1).iloc[:, order]], axis=1)
 

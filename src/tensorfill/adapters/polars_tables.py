@@ -59,7 +59,7 @@ class Polars(TableLibrary):
         return self._polars.Series(labels)
 
     def plain(self, column: Any) -> NDArray[Any]:
-        """Return a column of keys as an array; times with a zone become times in UTC."""
+        """Return a column of keys as an array; times with a time zone are converted to UTC."""
         keys: NDArray[Any] = column.to_numpy()
         return keys
 
@@ -76,13 +76,13 @@ class Polars(TableLibrary):
         return table.with_columns(**columns)
 
     def described(self, keys: Any) -> dict[str, Any]:
-        """Return what a file must store about keys, besides their labels."""
+        """Return the metadata of keys that a file must store besides their labels."""
         polars = self._polars
         kind = next((name for name in ("Enum", "Categorical") if isinstance(keys.dtype, getattr(polars, name))), None)
         return {"type": kind, "zone": getattr(keys.dtype, "time_zone", None)}
 
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
-        """Return keys in the library's own type, from labels and the result of `described`."""
+        """Return keys in the library's type, from labels and the result of `described`."""
         polars, zone, kind = self._polars, zone_of(words), words.get("type")
         if kind not in (None, "Enum", "Categorical"):
             raise ValueError(f"there is no type of labels {str(kind)[:40]!r}")
@@ -95,10 +95,10 @@ class Polars(TableLibrary):
         return made
 
     def wide(self, data: Any) -> WideParts | None:
-        """Return the labels of the rows and columns of a table that is taken as wide; None if it cannot be.
+        """Return the labels of the rows and columns of a table read as wide; None if that is impossible.
 
-        The rows have the labels of the first columns, as far as these hold no numbers, or of a first column of whole
-        numbers that are all different and rise.
+        The row labels are the leading columns that hold no numbers, or a first column of distinct, increasing whole
+        numbers.
         """
         names, lead = data.columns, 0
         while lead < len(names) and not (data.dtypes[lead].is_numeric() or data.dtypes[lead] == self._polars.Boolean):
@@ -132,7 +132,7 @@ class Polars(TableLibrary):
         return self._polars.DataFrame(lead | {str(name): cells[:, place] for place, name in enumerate(parts.columns)})
 
     def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
-        """Return wide tables side by side, each with an ending of the names of its columns."""
+        """Return wide tables side by side, each with a suffix on its column names."""
         first = next(iter(tables.values()))
         columns = {name: first[name] for name in map(str, parts.row_names)}
         for name in map(str, parts.columns):

@@ -76,7 +76,7 @@ ADAPTERS: list[Adapter] = [
     Adapter(lambda data: libraries.unread_table(data) is not None, _unread_table, has_columns=True),
     Adapter(sparse_arrays.is_scipy, sparse_arrays.take_in_scipy),
     Adapter(sparse_arrays.is_sparse, sparse_arrays.take_in_sparse),
-    # numpy makes an array of anything else, or refuses it.
+    # numpy converts anything else to an array, or refuses it.
     Adapter(lambda data: True, arrays.take_in_array),
 ]
 """The adapters; the first that accepts the data reads it."""
@@ -84,11 +84,11 @@ ADAPTERS: list[Adapter] = [
 RESTORERS: dict[str, type[Restorer]] = {
     each.kind: each for each in (xarrays.ToDataArray, xarrays.ToDataset, ToTable, ToWideTable)
 }
-"""The classes that turn an array back into the kind of object that was given, by their name in a file."""
+"""The classes that turn an array back into an object of the input's kind, by their name in a file."""
 
 
 def take_in(data: Any, *, missing: str | None = None, value: str | None = None, layout: str | None = None) -> Labelled:
-    """Return the observations of any data, with its labels and the way back to the kind of object that was given.
+    """Return the observations of any data, with its labels and a function that restores the input's kind.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None, 
     value
         The column of a long table that holds the values; by default the last.
     layout
-        ``"long"`` for a table with a row for each entry, ``"wide"`` for one with a value in each cell; by default what
-        its labels and numbers tell.
+        ``"long"`` for a table with a row for each entry, ``"wide"`` for one with a value in each cell; by default it is
+        inferred from the table.
 
     Examples
     --------
@@ -131,13 +131,13 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None, 
 
 
 def looks_wide(table: Any) -> bool:
-    """Return whether a table is taken as a wide one if nothing is said about it."""
+    """Return whether a table is read as wide if no layout is given."""
     library = libraries.library_of(table)
     return library is not None and is_wide(table, library)
 
 
 def columns_of_values(table: Any) -> list[Any]:
-    """Return the columns of values of a table that is taken as wide."""
+    """Return the columns of values of a table read as wide."""
     library = libraries.library_of(table)
     parts = None if library is None else library.wide(table)
     return [] if parts is None else list(parts.columns)
@@ -163,8 +163,8 @@ def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> 
 def rebuilt(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Restorer | None:
     """Return the restorer that a file describes, or None if its library is not installed.
 
-    The file is not trusted: it names the kind and the library, both of which must be known here. Only then is the
-    library looked for.
+    The file is not trusted: it names the kind and the library, and both must be known here before the library is
+    imported.
     """
     kind = RESTORERS.get(str(words.get("kind")))
     library = words.get("library")

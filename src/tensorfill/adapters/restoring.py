@@ -1,4 +1,4 @@
-"""The interface of restorers, which turn an array back into the kind of object that was given, also after a file."""
+"""The interface of restorers, which turn an array back into the input's kind, also for a fit read from a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..labels import Labels
 
 
 class Restorer(ABC):
-    """Turns an array of the tensor's shape into the kind of object that was given."""
+    """Turns an array of the tensor's shape into an object of the input's kind."""
 
     kind: ClassVar[str]
 
@@ -21,7 +21,7 @@ class Restorer(ABC):
     """The packages that the object can belong to."""
 
     words: ClassVar[dict[str, Any]]
-    """The type hint of everything that `described` returns as words."""
+    """The type hint of each item in the first dictionary of `described`."""
 
     @property
     @abstractmethod
@@ -33,16 +33,16 @@ class Restorer(ABC):
         """Return the object."""
 
     def part(self, block: Floats, places: Sequence[Integers], kept: Sequence[int], labels: Labels) -> Any:
-        """Return a part of the tensor, with its labels where the library has a way to write them.
+        """Return a part of the tensor, with labels if the library supports them.
 
         Parameters
         ----------
         block
             The entries, with an axis for every mode.
         places
-            The indices of each mode in the part.
+            The indices of the part in each mode.
         kept
-            The modes of which several indices were asked for; the others have one, and no axis in the answer.
+            The modes that keep an axis; the others were indexed by a single number.
         labels
             The labels of the whole tensor.
         """
@@ -50,18 +50,18 @@ class Restorer(ABC):
 
     @abstractmethod
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must store besides the labels: words and numbers for JSON, and arrays by name."""
+        """Return what a file must store besides the labels: a dictionary for JSON, and arrays by name."""
 
     @classmethod
     @abstractmethod
     def rebuilt(cls, labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the restorer, from its labels and the result of `described`, whose words have the right types.
+        """Return the restorer, from its labels and the result of `described`, whose types are checked already.
 
-        What does not fit together raises a ValueError.
+        Inconsistent parts raise a ValueError.
         """
 
     def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
-        """Return the object with the ends of intervals beside its values; by default three objects."""
+        """Return the object with the ends of intervals beside its values; by default as three objects."""
         return self(dense), self(low), self(high)
 
     def grown(self, labels: Labels, shape: tuple[int, ...]) -> Restorer | None:
@@ -70,5 +70,5 @@ class Restorer(ABC):
 
 
 def regrown(restore: Any, labels: Labels, shape: tuple[int, ...]) -> Restorer | None:
-    """Return what restores a tensor that has grown, or None to leave it an array."""
+    """Return the restorer of a tensor that has grown, or None to leave it an array."""
     return restore.grown(labels, shape) if isinstance(restore, Restorer) else None

@@ -1,4 +1,4 @@
-"""Sparse arrays of scipy and of the package sparse; the caller says whether unstored entries are missing."""
+"""Sparse arrays of scipy and of the package sparse; the user must say whether unstored entries are missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def take_in_scipy(data: Any, missing: str | None, value: str | None) -> Labelled
     """Return the observations of a scipy.sparse matrix or array, of any order."""
     _refuse_unless_missing(missing, "data.toarray()")
     entries = data.tocoo()
-    # Older versions of scipy know matrices only, and have no `coords`.
+    # Older versions of scipy only have matrices, without `coords`.
     coords = getattr(entries, "coords", None) or (entries.row, entries.col)
     return _observed(np.stack(coords, axis=1), entries.data, entries.shape, missing)
 
@@ -35,7 +35,7 @@ def take_in_scipy(data: Any, missing: str | None, value: str | None) -> Labelled
 def take_in_sparse(data: Any, missing: str | None, value: str | None) -> Labelled:
     """Return the observations of an array of the package sparse; with the fill value NaN, unstored entries are missing.
 
-    With any other fill value, the caller must say what is missing.
+    With any other fill value, the user must say what is missing.
     """
     entries = data.asformat("coo")
     fill = entries.fill_value
@@ -51,7 +51,7 @@ def take_in_sparse(data: Any, missing: str | None, value: str | None) -> Labelle
 
 
 def _refuse_unless_missing(missing: str | None, dense: str) -> None:
-    """Raise an error unless the caller said that unstored entries, which read as 0, are missing."""
+    """Raise an error unless `missing` says that unstored entries, which read as 0, are missing."""
     if missing not in ("absent", "zero"):
         raise ValueError(
             "missing must be 'absent' for a sparse array whose unstored entries are missing, or 'zero' if stored "
@@ -63,7 +63,7 @@ def _refuse_unless_missing(missing: str | None, dense: str) -> None:
 def _observed(coords: Integers, stored: Any, shape: tuple[int, ...], missing: str | None) -> Labelled:
     values: Floats = real_array(stored, "the stored values")
     there = ~np.isnan(values)
-    # Entries stored twice are added, as scipy does, and only then is it known which are zero.
+    # Entries stored twice are summed first, as in scipy, because the sum may be zero.
     observations = Observations(coords[there], values[there], shape, duplicates="sum")
     if missing == "zero":
         if not observations.values.any():

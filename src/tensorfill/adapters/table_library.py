@@ -1,4 +1,4 @@
-"""What a table library must offer, so that tables of any of them are taken in the same way."""
+"""The interface of table libraries, so that their tables are read in the same way."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class WideParts:
     Parameters
     ----------
     row_keys, row_names
-        The labels of the rows along each of their modes, as columns in the library's own type, and the names of these
-        modes; None for a mode without a name. There are none if rows are only numbered.
+        The labels of the rows along each of their modes, as columns in the library's type, and the names of these
+        modes, None for an unnamed one. There are none if rows are only numbered.
     column_levels, column_names
         The same for the columns of values.
     columns
-        The columns of values, as the table calls them.
+        The names of the columns of values in the table.
     in_index
         Whether the labels of the rows are an index, rather than the first columns.
     distinct_rows
         Whether no two rows have the same labels.
     index, header
-        The index of the rows and that of the columns, for a library that has these.
+        The index of the rows and of the columns, for a library that has them.
     """
 
     row_keys: Sequence[Any]
@@ -49,11 +49,11 @@ class WideParts:
 
 
 def zone_of(words: Mapping[str, Any]) -> str | None:
-    """Return the time zone that a file describes; anything that is no plain name is refused."""
+    """Return the time zone that a file describes; anything but a plain name is refused."""
     zone = words.get("zone")
     if zone is None:
         return None
-    # Some libraries take a path for a name.
+    # Some libraries accept a path as a name.
     if not isinstance(zone, str) or not ZONE.fullmatch(zone) or zone.lower().startswith("dateutil"):
         raise ValueError(f"there is no time zone {str(zone)[:40]!r}")
     return zone
@@ -73,7 +73,7 @@ class TableLibrary(ABC):
         return table
 
     def check_form(self, form: Mapping[str, Any], columns: Sequence[str]) -> None:
-        """Refuse a form of a file that `closed` cannot take, for a table with these columns."""
+        """Raise an error if `closed` cannot take this form, read from a file, for a table with these columns."""
         if form:
             raise ValueError(f"a table of {self.name} has no form {str(form)[:60]}")
 
@@ -95,18 +95,18 @@ class TableLibrary(ABC):
 
     @abstractmethod
     def distinct(self, table: Any, column: Hashable) -> Any:
-        """Return the distinct keys of a column in the order of the mode, as a column in the library's own type.
+        """Return the distinct keys of a column in the order of the mode, as a column in the library's type.
 
-        Categories keep their order, and include those that no row has. Other keys are sorted if they can be.
+        Categories keep their order and include unused ones. Other keys are sorted if possible.
         """
 
     @abstractmethod
     def keys(self, labels: NDArray[Any]) -> Any:
-        """Return labels as a column in the library's own type."""
+        """Return labels as a column in the library's type."""
 
     @abstractmethod
     def plain(self, column: Any) -> NDArray[Any]:
-        """Return a column of keys as an array; times with a zone become times in UTC."""
+        """Return a column of keys as an array; times with a time zone are converted to UTC."""
 
     @abstractmethod
     def take(self, keys: Any, places: Integers) -> Any:
@@ -122,15 +122,15 @@ class TableLibrary(ABC):
 
     @abstractmethod
     def described(self, keys: Any) -> dict[str, Any]:
-        """Return what a file must store about keys, besides their labels."""
+        """Return the metadata of keys that a file must store besides their labels."""
 
     @abstractmethod
     def rebuilt(self, keys: NDArray[Any], words: Mapping[str, Any]) -> Any:
-        """Return keys in the library's own type, from labels and the result of `described`, which is checked here."""
+        """Return keys in the library's type, from labels and the result of `described`, which is validated here."""
 
     @abstractmethod
     def wide(self, data: Any) -> WideParts | None:
-        """Return the labels of the rows and columns of a table that is taken as wide; None if it cannot be."""
+        """Return the labels of the rows and columns of a table read as wide; None if that is impossible."""
 
     @abstractmethod
     def wide_parts(
@@ -150,4 +150,4 @@ class TableLibrary(ABC):
 
     @abstractmethod
     def beside(self, tables: Mapping[str, Any], parts: WideParts) -> Any:
-        """Return wide tables of the same form side by side, each with an ending of the names of its columns."""
+        """Return wide tables of the same form side by side, each with a suffix on its column names."""

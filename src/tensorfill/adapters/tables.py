@@ -28,7 +28,7 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
     ----------
     data
         The table. Combinations of keys without a row are missing. A row whose value is null or NaN is missing too, but
-        its keys count.
+        its keys are part of the modes.
     missing
         ``"zero"`` if zeros are missing too.
     value
@@ -57,7 +57,7 @@ def take_in_columns(
     values: Floats,
     missing: str | None,
 ) -> Labelled:
-    """Return the observations of a long table of pandas whose labels are numbered already.
+    """Return the observations of a long table of pandas whose keys are numbered already.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def take_in_columns(
     value
         The column of values.
     keys
-        For each column of keys the distinct ones, in the order of the mode, and the place among them in each row.
+        The distinct keys of each column of keys, in the order of the mode, and the position of each row's key.
     values
         The values, NaN where there is none.
     missing
@@ -80,7 +80,7 @@ def take_in_columns(
 
 
 def labels_of_table(library: TableLibrary, keys: Sequence[Hashable], own: Sequence[Any], value: Hashable) -> Labels:
-    """Return the labels of a long table, from its columns of keys and the keys in the library's own type."""
+    """Return the labels of a long table, from its columns of keys and the keys in the library's type."""
     return Labels(tuple(map(str, keys)), tuple(library.plain(each) for each in own), str(value))
 
 
@@ -102,7 +102,7 @@ def _entries(
     shape = tuple(len(each) for each in own)
     refuse_repeats(coords, shape, labels, library.merging(keys, value))
     restore = ToTable(library, tuple(columns), value, own, form)
-    # Without gaps, a large table is not copied.
+    # Without gaps, a large table need not be copied.
     if not seen.all():
         coords, values = coords[seen], values[seen]
     return Labelled(Observations(coords, values, shape), labels, restore)
@@ -114,7 +114,7 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
     Parameters
     ----------
     table
-        A table with a column for each mode, in any order. Further columns stay as they are.
+        A table with a column for each mode, in any order. Other columns are left unchanged.
     library
         The library of the table.
     labels
@@ -136,7 +136,7 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
 
 
 def coords_of_keys(table: Any, library: TableLibrary, labels: Labels) -> Integers:
-    """Return the coordinates of the entries whose labels a table has in a column for each mode, in any order."""
+    """Return the coordinates of the entries in a table of labels with a column for each mode, in any order."""
     opened, _ = library.opened(table)
     columns = {str(column): column for column in library.columns(opened)}
     for name in labels.names:
@@ -192,7 +192,7 @@ def refuse_missing_keys(missing: Booleans, column: Hashable, row: Callable[[int]
     column
         The column of the keys.
     row
-        Returns what a sentence calls a row.
+        Returns the name of a row in the message.
     """
     if missing.any():
         raise ValueError(
@@ -237,7 +237,7 @@ class ToTable(Restorer):
     value
         The column of the values.
     keys
-        The keys of each mode, in the library's own type.
+        The keys of each mode, in the library's type.
     form
         The original form of the table, for `TableLibrary.closed`.
     """
@@ -300,7 +300,7 @@ class ToTable(Restorer):
         return replace(self, keys=own)
 
     def described(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what a file must store; names of columns become text."""
+        """Return what a file must store; column names become text."""
         words = {
             "library": self.of.name,
             "columns": [str(column) for column in self.columns],

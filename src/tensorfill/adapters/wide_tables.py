@@ -1,7 +1,7 @@
 """Wide tables: one row for each time or sample, one column for each sensor, and a value in each cell.
 
 Every level of the index of the rows, or every leading column of labels, is a mode, and so is every level of the names
-of the columns. The answer has the same rows and columns.
+of the columns. The result has the same rows and columns.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from .restoring import Restorer
 from .table_library import TableLibrary, WideParts
 
 LAYOUTS = ("long", "wide")
-"""How a table may be laid out: a row for each entry, or a row and a column for each."""
+"""The layouts of tables: a row for each entry, or a value in each cell."""
 
 FEWEST_ROWS, ENOUGH_ROWS = 3, 10
-"""With fewer rows, labels that are all different may be so by chance: with gaps in the other columns, and without."""
+"""With fewer rows, labels may be distinct by chance: the limits with gaps in the other columns, and without."""
 
 ENOUGH_COLUMNS = 3
 """With fewer columns of numbers beside the labels, a table without gaps is taken for a long one."""
 
 
 def is_wide(data: Any, library: TableLibrary) -> bool:
-    """Return whether a table is wide rather than long, by what would make no sense as a long one.
+    """Return whether a table is wide rather than long.
 
-    In a long table some column before the last holds labels that repeat. It is wide if its rows have labels that are
-    all different, and the other columns hold nothing but numbers. Where labels of rows are only a first column, these
-    numbers must also have gaps or fractions, which labels do not have. Where both are possible, this asks.
+    In a long table some column before the last holds labels that repeat. A table is wide if the labels of its rows are
+    all different, and the other columns hold only numbers. If row labels are only a first column, these numbers must
+    also have gaps or fractions, which labels do not have. If both layouts are possible, an error asks for `layout`.
     """
     parts = library.wide(data)
     if parts is None or not parts.columns:
@@ -125,7 +125,7 @@ def take_in_wide(data: Any, missing: str | None, library: TableLibrary) -> Label
 
 
 def _values(data: Any, parts: WideParts, library: TableLibrary) -> Floats:
-    """Return the cells as an array, or refuse the columns that hold something else than numbers, by name."""
+    """Return the cells as an array, or raise an error that names the columns that do not hold numbers."""
     numbers = {column: library.numbers(data, column) for column in parts.columns}
     wrong = [str(column) for column, each in numbers.items() if each is None]
     if wrong:
@@ -147,7 +147,7 @@ def _named(kind: str, names: Sequence[Hashable | None]) -> list[str]:
 
 
 def _distinct(keys: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct labels: numbers and dates in their order, others in the order of the table."""
+    """Return the distinct labels: numbers and dates sorted, others in the order of the table."""
     unique, first = np.unique(keys, return_index=True) if keys.dtype.kind in "biufmM" else (None, None)
     if unique is not None and first is not None:
         return unique
@@ -181,7 +181,7 @@ class ToWideTable(Restorer):
     of
         The library of the table.
     parts
-        The labels of the rows and columns in the library's own types.
+        The labels of the rows and columns in the library's types.
     rows, columns
         The index of each row, and of each column, along each of their modes.
     """
@@ -259,7 +259,7 @@ class ToWideTable(Restorer):
 
 
 def _check_places(rows: NDArray[Any], columns: NDArray[Any], labels: Labels) -> None:
-    """Refuse the rows and columns of a wide table that are no places of the labels."""
+    """Raise an error if rows or columns of a wide table are not valid positions of the labels."""
     if any(each.ndim != 2 or each.dtype.kind not in "iu" for each in (rows, columns)):
         raise ValueError("the rows and columns of a wide table must be whole numbers")
     codes = [*rows.T, *columns.T]

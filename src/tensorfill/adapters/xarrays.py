@@ -1,4 +1,4 @@
-"""xarray's labelled arrays: dimensions are modes, and their coordinates are labels."""
+"""xarray objects: dimensions are modes, and their coordinates are labels."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ VARIABLE = "variable"
 """The name of the last mode of a Dataset, whose labels are the names of its variables."""
 
 TakeIn = Callable[[Any, str | None], Labelled]
-"""A function that reads an array, given what is missing in it."""
+"""A function that reads an array, given what counts as missing."""
 
 COORDS = list[list[Any]]
-"""The name, dimensions and attributes of each coordinate, or variable, as a file has them."""
+"""The name, dimensions and attributes of each coordinate, or variable, as stored in a file."""
 
 
 def is_data_array(data: Any) -> bool:
@@ -44,7 +44,7 @@ def take_in_data_array(data: Any, missing: str | None, inner: TakeIn) -> Labelle
     data
         The DataArray.
     missing
-        What is missing in the array that it holds.
+        What counts as missing in its array.
     inner
         Reads that array, which may be dense or sparse.
     """
@@ -117,7 +117,7 @@ class ToDataArray(Restorer):
     Parameters
     ----------
     coords
-        A Dataset of the coordinates alone, without the data.
+        A Dataset with the coordinates but not the data.
     dims, name, attrs
         Those of the original DataArray.
     """
@@ -195,7 +195,7 @@ class ToDataset(Restorer):
     Parameters
     ----------
     coords
-        A Dataset of the coordinates alone, without the data.
+        A Dataset with the coordinates but not the data.
     dims
         The dimensions of the array, except the last.
     variables
@@ -235,7 +235,7 @@ class ToDataset(Restorer):
         return _part(block, places, kept, labels, None)
 
     def with_ends(self, dense: Floats, low: Floats, high: Floats) -> Any:
-        """Return a Dataset with two more variables for each, for the ends of intervals."""
+        """Return a Dataset with two more variables for each variable, for the ends of intervals."""
         made = self(dense)
         for ending, part in (("low", self(low)), ("high", self(high))):
             made = made.assign({f"{each.name}_{ending}": part[each.name] for each in self.variables})
@@ -283,7 +283,7 @@ def _named(attrs: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _described_coords(coords: Any, dims: tuple[Hashable, ...]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what a file must store about the coordinates, besides the labels of the dimensions.
+    """Return the metadata of the coordinates that a file must store besides the labels of the dimensions.
 
     The levels of a dimension with several levels are left out, because its labels already combine them.
     """
@@ -302,7 +302,7 @@ def _check_dims(dims: list[str], names: tuple[str, ...]) -> None:
 
 
 def _forms(listed: list[list[Any]]) -> list[list[Any]]:
-    """Return names, dimensions and attributes as a file has them, after checking that they are these."""
+    """Validate names, dimensions and attributes from a file, and return them."""
     for each in listed:
         if not conforms(tuple(each), tuple[str, list[str], dict[str, Any]]):
             raise ValueError(f"a coordinate or variable is {str(each)[:60]}")

@@ -1,1 +1,1 @@
-"""The linear algebra that methods use; it does not depend on any of them."""
+"""Linear algebra for the methods, independent of any of them."""

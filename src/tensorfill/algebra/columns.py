@@ -1,26 +1,26 @@
 """Sparse storage of components at some columns only, for unfoldings with far more columns than there are entries.
 
 The unfolding along mode d has N_d columns, the product of the sizes of all other modes. Where N_d is far above the
-number of observed entries, hardly any column has an entry, and low rank says nothing about the others. So component d
-is kept at the columns C_d that have one, and is silent elsewhere: m_d is 1 at the entries of these columns, and 0 at
-all others.
+number of observed entries, hardly any column has an entry, and low rank does not determine the others. So component d
+is stored at the columns C_d that have one, and is undefined elsewhere: m_d is 1 at the entries of these columns, and 0
+at all others.
 
-The components are tied to each other where they speak. For components X_d with the weights w_d,
+The components are coupled where they are defined. For components X_d with the weights w_d,
 
     F_tau = f(X) + L sum_d w_d phi_d(X_d) + tau/2 sum over pairs i < j of w_i w_j |m_i m_j (X_i - X_j)|^2,
 
-with X = sum_d w_d X_d at the observed entries, where all of them speak. If all speak everywhere, the last term is
-tau/2 [sum_d w_d |X_d|^2 - |X|^2], and F_tau is that of NORT. The step of NORT becomes
+with X = sum_d w_d X_d at the observed entries, where all of them are defined. If all are defined everywhere, the last
+term is tau/2 [sum_d w_d |X_d|^2 - |X|^2], and F_tau is that of NORT. The step of NORT becomes
 
     Z_d = m_d [X_d + sum over j of w_j m_j (X_j - X_d)] - grad f(X) / tau,    X_d = prox of (L / tau) phi_d at Z_d,
 
-a proximal gradient step on F_tau with the metric tau w_d for X_d: at an entry where the components T speak, the smooth
-part has the curvature tau [c diag(w) - w w^T] with c = sum over T of w_d <= 1, plus at most tau w w^T at an observed
-one, where c = 1. That is no more than tau diag(w). So F_tau falls at every step, as for NORT.
+a proximal gradient step on F_tau with the metric tau w_d for X_d: at an entry where the components T are defined, the
+smooth part has the curvature tau [c diag(w) - w w^T] with c = sum over T of w_d <= 1, plus at most tau w w^T at an
+observed one, where c = 1. That is no more than tau diag(w). So F_tau decreases at every step, as for NORT.
 
 An entry is in one column of mode i and in one of mode j, and both have the same indices of all other modes, the rest.
-So for each rest, every column of C_i meets every column of C_j, and X_j - X_i is there a matrix of rank r_i + r_j. A
-product costs (|C_i| + |C_j|) (r_i + r_j) multiplications for each column of a block.
+So for each rest, every column of C_i intersects every column of C_j, and X_j - X_i is there a matrix of rank r_i + r_j.
+A product costs (|C_i| + |C_j|) (r_i + r_j) multiplications for each column of a block.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ T = TypeVar("T")
 
 
 class Side(NamedTuple):
-    """The columns of one of two modes that meet columns of the other, group after group.
+    """The columns of one mode that intersect columns of another, group after group.
 
     Parameters
     ----------
     starts
         Where each group starts, and their number at the end.
     places
-        The columns, by their place among the kept ones.
+        The positions of the columns among the stored ones.
     across
         Their index along the other mode.
     """
@@ -83,7 +83,7 @@ def coordinates_of(kept: Integers, shape: Shape, mode: int) -> dict[int, Integer
 
 
 def meeting(kept: Mapping[int, Integers], shape: Shape, mode: int, other: int) -> tuple[Side, Side]:
-    """Return the columns of two modes that meet: those of `mode` and those of `other`, in the same groups."""
+    """Return the columns of `mode` and of `other` that intersect, in the same groups."""
     rest = [axis for axis in range(len(shape)) if axis not in (mode, other)]
     sizes = [shape[axis] for axis in rest]
     indices = [coordinates_of(kept[each], shape, each) for each in (mode, other)]
@@ -101,7 +101,7 @@ def meeting(kept: Mapping[int, Integers], shape: Shape, mode: int, other: int) -
 
 
 class ColumnStorage:
-    """Components at some columns only; no array is larger than the entries, times the ranks.
+    """Components stored at some columns only; no array is larger than the number of entries times the ranks.
 
     Parameters
     ----------
@@ -110,7 +110,8 @@ class ColumnStorage:
     modes
         The modes of the components.
     sparse
-        The modes whose components are kept at the columns with an observed entry; those of other modes at all columns.
+        The modes whose components are stored at the columns with an observed entry; the others are stored at all
+        columns.
     """
 
     def __init__(self, observations: Observations, modes: Sequence[int], sparse: Sequence[int]) -> None:
@@ -153,7 +154,7 @@ class ColumnStorage:
         return Point(components, now.weights, beyond(now.seen, before.seen, gamma))
 
     def square(self, point: Point) -> float:
-        """Return sum_d w_d |X_d|^2 less sum_{i < j} w_i w_j |m_i m_j (X_i - X_j)|^2, the squared norm of a whole X."""
+        """Return sum_d w_d |X_d|^2 less sum_{i < j} w_i w_j |m_i m_j (X_i - X_j)|^2; this is |X|^2 for all columns."""
         from .compiled import columns as loops
 
         total = sum(weight * float(np.vdot(part.s, part.s)) for weight, part in point.terms)
@@ -164,7 +165,7 @@ class ColumnStorage:
         return float(total)
 
     def energy(self, roughness: Roughness, point: Point) -> float:
-        """Refuse: what a graph says about the columns that are not kept is unknown."""
+        """Raise an error: the roughness is unknown at the columns that are not stored."""
         raise ValueError(NO_GRAPHS)
 
     def unfoldings(
@@ -176,7 +177,7 @@ class ColumnStorage:
         return lambda mode: ColumnUnfolding(self, mode, point, change)
 
     def sides(self, mode: int, other: int) -> tuple[Side, Side]:
-        """Return the columns of two modes that meet: those of `mode` and those of `other`."""
+        """Return the columns of `mode` and of `other` that intersect."""
         if mode < other:
             return self._meetings[mode, other]
         far, near = self._meetings[other, mode]
@@ -190,12 +191,12 @@ NO_GRAPHS = (
 
 @dataclass(frozen=True, eq=False)
 class ColumnUnfolding:
-    """The matrix Z_d, with a column for each that is kept.
+    """The matrix Z_d, restricted to the stored columns.
 
     Parameters
     ----------
     storage
-        The kept columns, and the entries in them.
+        The stored columns and their entries.
     mode
         The mode d.
     point
@@ -211,11 +212,11 @@ class ColumnUnfolding:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows and of kept columns."""
+        """The numbers of rows and of stored columns."""
         return self.storage.shape[self.mode], len(self.storage.kept[self.mode])
 
     def leading(self, count: int) -> None:
-        """Leave the leading left singular vectors to products with blocks."""
+        """Return None: the leading left singular vectors are found by products with blocks."""
 
     def round_trip(self, a: Floats) -> RoundTrip:
         """Return B = M^T `a` of this matrix M, B^T B and M B."""

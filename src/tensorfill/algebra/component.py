@@ -14,7 +14,7 @@ from .unfolding import Shape, columns
 class Component:
     """The tensor ``fold_d(u diag(s) v^T)``.
 
-    The columns of `u` and of `v` are orthonormal, unless the component was cut out of a larger one or is an
+    The columns of `u` and of `v` are orthonormal, unless the component is a part of a larger one or an
     intermediate result.
 
     Parameters

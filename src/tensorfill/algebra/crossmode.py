@@ -65,7 +65,7 @@ class CrossModeProduct:
 
     @property
     def shares_panels(self) -> bool:
-        """Whether all ranges of columns add to the same panels, so that each thread needs panels of its own."""
+        """Whether all ranges of columns add to the same panels, so that each thread needs separate panels."""
         return self._is_own or self.component.mode == leading_mode(self.mode)
 
     def zero_panels(self, block: int) -> Floats:
@@ -90,7 +90,7 @@ class CrossModeProduct:
         return panels
 
     def term(self, panels: Floats) -> Term:
-        """Return the arguments of the compiled loop over the columns: stage two of a left product, one of a right."""
+        """Return the arguments of the loop over the columns: stage two of a left product, one of a right product."""
         if self._is_own:
             return _writable(self.component.v), panels, 1
         return self._u, panels, sizes_around(self.shape, self.component.mode, without=self.mode)[0]
@@ -109,12 +109,12 @@ class CrossModeProduct:
 
 
 def _writable(array: Floats) -> Floats:
-    """Return a writable array in C order: a tuple of terms is compiled for one kind of array only."""
+    """Return a writable array in C order: tuples of terms are compiled for one kind of array only."""
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 
 
 def inner_product(first: Component, second: Component, shape: Shape) -> float:
-    """Return the inner product of two components as tensors; nothing dense is built."""
+    """Return the inner product of two components as tensors, without dense arrays."""
     if min(first.rank, second.rank) == 0:
         return 0.0
     if first.mode == second.mode:

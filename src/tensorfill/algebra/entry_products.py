@@ -1,7 +1,7 @@
 """Sums of outer products at given entries, and sums over these entries.
 
-These are all that a sum of outer products needs to be fitted to some entries of a tensor. Nothing of the size of the
-tensor is made. All factors have the same number of columns, the terms, and stand one after the other in one flat array.
+These operations are enough to fit a sum of outer products to some entries of a tensor. Nothing of the size of the
+tensor is allocated. All factors have the same number of columns, the terms, and are concatenated in one flat array.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .unfolding import smallest_index_type
 
 
 class TermEntries:
-    """Some entries of a tensor; in C order they cost least.
+    """Some entries of a tensor; C order is fastest.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class TermEntries:
         return out
 
     def gradient(self, slopes: Floats, flat: Floats, terms: int) -> Floats:
-        """Return the gradient of ``sum_p slopes[p] * X_p`` for all factors, flat as they are."""
+        """Return the gradient of ``sum_p slopes[p] * X_p`` for all factors, in the same flat layout."""
         from .compiled import cp
 
         given = self._coords, slopes, flat, self._starts(terms), terms
@@ -62,7 +62,7 @@ class TermEntries:
         return np.cumsum([0, *(size * terms for size in self._shape[:-1])]).astype(np.int64)
 
     def _summed(self, add: Callable[..., None], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
-        """Return what the parts of the entries add, each to an array of its own."""
+        """Return the sum over the parts of the entries, each accumulated in a separate array."""
         shares = parts_of(0, len(self._coords), beside=int(np.prod(shape)))
         sums = np.zeros((len(shares) - 1, *shape), dtype)
         side_by_side([partial(add, *share, out) for share, out in zip(itertools.pairwise(shares), sums, strict=True)])

@@ -15,7 +15,7 @@ def extrapolated(
     """Return an approximation of E = X_t + gamma (X_t - X_{t-1}) along one mode, with the rank of X_t.
 
     E has up to the sum of the two ranks. With the left vectors U of X_t, its singular values S and
-    W = E^T U / ((1 + gamma) S), whose columns are about as long as one another, it is replaced by
+    W = E^T U / ((1 + gamma) S), whose columns have similar lengths, it is replaced by
 
         E W (W^T W)^-1 W^T,
 
@@ -27,7 +27,7 @@ def extrapolated(
     now, before
         The components of X_t and X_{t-1}, with orthonormal vectors.
     gamma
-        The step, as a share of the last one.
+        The step size, relative to the last step.
     out
         The array for the right factor, of the shape and type of that of `now`; by default a new one.
     overlap
@@ -36,7 +36,7 @@ def extrapolated(
     if now.rank == 0:
         return Component(before.mode, before.u, -gamma * before.s, before.v)
     s, old_s = (1 + gamma) * now.s, -gamma * before.s
-    # W is V + V_before mix. A singular value of zero says nothing about its direction, which W may then keep.
+    # W is V + V_before mix. A zero singular value does not determine its direction, so W may keep it.
     mix = old_s[:, None] * (before.u.T @ now.u) / np.where(s > 0, s, 1)
     if out is None:
         w = now.v + before.v @ mix

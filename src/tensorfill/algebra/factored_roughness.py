@@ -4,7 +4,7 @@ For X = core x_1 A_1 .. x_M A_M and S_m along mode m,
 
     <X, S_m X> = <core, core x_1 K_1 .. x_M K_M>,    K_m = A_m^T S_m A_m,    K_d = A_d^T A_d for every other mode d,
 
-so a graph costs a product with each column of A_m, and beyond that only small matrices. For CP the core is diagonal,
+so a graph costs one product with each column of A_m, plus operations on small matrices. For CP the core is diagonal,
 and the form is the sum of all numbers in the elementwise product of K_1 .. K_M.
 """
 

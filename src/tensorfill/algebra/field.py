@@ -28,7 +28,7 @@ POWER = 1.5
 the powers 1, 1.5 and 2; that of power 1 was up to 12% above, and that of power 2 up to 3%."""
 
 TOLERANCE = 3e-4
-"""The iterations end when three in a row change the field by at most this share of its norm. The residual is no
+"""The iterations end when three in a row change the field by at most this share of its norm. The residual is not a
 criterion, because it depends little on the entries that are not observed."""
 
 MOST_ITERATIONS = 200
@@ -59,7 +59,7 @@ def smooth_field(
     start
         A field to start from, for example that of another stiffness.
     clock
-        Ends the iterations with `TimeUp` when it expires.
+        The iterations raise `TimeUp` when it expires.
 
     Examples
     --------
@@ -71,13 +71,13 @@ def smooth_field(
     if not seen.any():
         return field
     modes, front = tuple(weights), tuple(range(len(weights)))
-    # Slices along the other modes know nothing of each other, so those without any entry stay zero.
+    # Slices along the other modes are independent, so those without any entry stay zero.
     inside = seen.any(axis=modes)
 
     def slices(array: Any) -> Any:
         return np.ascontiguousarray(np.moveaxis(array, modes, front)[..., inside])
 
-    # Constants are smooth. Without the mean and the unit, single precision has the digits that the tolerance asks for.
+    # Constants are smooth. Without the mean and the unit, single precision is accurate enough for the tolerance.
     middle = float(np.mean(values, where=seen, dtype=np.float64))
     unit = float(np.std(values, where=seen, dtype=np.float64)) or 1.0
     observed = slices(seen)
@@ -95,7 +95,7 @@ def _solved(
 ) -> Floats:
     """Return the field by conjugate gradients, with 1 where an entry is observed and the eigenvalues of K.
 
-    Arrays are used again where they can be, which is faster.
+    Arrays are reused where possible, which is faster.
     """
 
     def coefficients(x: Floats) -> Floats:

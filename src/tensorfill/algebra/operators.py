@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TERMS_AT_ONCE = 4
-"""The loop over the columns is compiled for this number of terms, or a multiple of it."""
+"""The loop over the columns is compiled only for multiples of this number of terms."""
 
 LARGEST_GRAM, MOST_PAIRS = 1000, 64
-"""Exact left vectors are cheap up to this number of rows, and up to this number of pairs for each entry."""
+"""Exact left vectors are computed up to this number of rows, and up to this number of pairs for each entry."""
 
 SMALLEST_BATCHED_MATRIX = 16
 """With fewer columns than this, a batch of small products costs more than one product with a copy."""
@@ -54,7 +54,7 @@ class SparsePlusLowRank:
         return self._walk(block, a)
 
     def leading(self, count: int) -> Floats | None:
-        """Return the leading left singular vectors, if the sparse tensor is alone and they are cheap to find exactly.
+        """Return exact leading left singular vectors, if there is only a sparse tensor and they are cheap.
 
         They are eigenvectors of the small matrix M M^T, a sum over all pairs of entries of a column.
         """
@@ -90,7 +90,7 @@ class SparsePlusLowRank:
         products, width, outward = self._products, block.shape[1], a is not None
         if a is None:
             a = np.zeros((self.shape[0], width), dtype=block.dtype)
-        # Panels to which several threads would add are made anew for each thread, and summed afterwards.
+        # Panels to which several threads would add are allocated for each thread, and summed afterwards.
         common = [None if product.shares_panels else product.zero_panels(width) for product in products]
         given = self._run([partial(product.contract, a) for product in products]) if outward else ()
         terms = _terms(products, given) if outward else ()
@@ -131,7 +131,7 @@ class SparsePlusLowRank:
 def _terms(products: Sequence[CrossModeProduct], panels: Sequence[Floats]) -> tuple[Term, ...]:
     """Return the terms for the loop over the columns, padded with empty ones to a multiple of `TERMS_AT_ONCE`.
 
-    numba compiles the loop anew for each number of terms, so there should be few different numbers.
+    numba compiles the loop for each number of terms, so there should be few different numbers.
     """
     terms = [product.term(each) for product, each in zip(products, panels, strict=True)]
     empty = np.zeros((1, 0), dtype=panels[0].dtype), np.zeros((0, panels[0].shape[1]), dtype=panels[0].dtype), 1
@@ -140,7 +140,7 @@ def _terms(products: Sequence[CrossModeProduct], panels: Sequence[Floats]) -> tu
 
 @dataclass(frozen=True, eq=False)
 class DenseUnfolding:
-    """One unfolding of a dense tensor, by BLAS on views of it."""
+    """One unfolding of a dense tensor; products use BLAS on views."""
 
     tensor: Floats
     mode: int
@@ -156,7 +156,7 @@ class DenseUnfolding:
         return unfold(self.tensor, self.mode)
 
     def leading(self, count: int) -> None:
-        """Leave the leading left singular vectors to the methods for dense matrices."""
+        """Return None: the leading left singular vectors are found by methods for dense matrices."""
 
     def round_trip(self, a: Floats) -> RoundTrip:
         """Return B = M^T `a` of this matrix M, B^T B and M B."""

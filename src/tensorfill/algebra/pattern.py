@@ -39,7 +39,7 @@ SHORTEST_RUN = 16
 
 
 class Share(NamedTuple):
-    """A part of the work, which one thread does.
+    """A share of the work, done by one thread.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class SparsePattern:
         self._kept = threading.local()
 
     def _cut(self, first: Integers, mode: int, shares: int) -> list[Share]:
-        """Return about so many shares; entries plus columns are about the same for all of them."""
+        """Return about `shares` shares, balanced by their numbers of entries plus columns."""
         leading, size = self.shape[leading_mode(mode)], columns(self.shape, mode)
         slices = np.unique(first).astype(np.int64) if mode == 0 else np.zeros(1, dtype=np.int64)
         count = min(math.ceil(size * ROW_BYTES / CACHED_BYTES), self.count // (SHORTEST_RUN * len(slices)))
@@ -142,7 +142,7 @@ class SparsePattern:
 
 
 def in_registers(u: Floats) -> Floats:
-    """Return the rows of u as `kernels.add_entries` takes them: in two registers if that is what they need.
+    """Return the rows of u in the layout of `kernels.add_entries`: in two registers if they need two.
 
     The second register ends the row. Numbers that it shares with the first are zero in it.
 
@@ -156,7 +156,7 @@ def in_registers(u: Floats) -> Floats:
 
 
 def _unsigned(index: Integers) -> NDArray[Any]:
-    """Return an index as unsigned integers, so that a compiled loop does not test for negative ones."""
+    """Return an index as unsigned integers, so that compiled loops do not test for negative values."""
     unsigned = index.view(np.dtype(f"u{index.dtype.itemsize}"))
     # The coordinates of observations are read-only too, and a loop would be compiled again for writable arrays.
     unsigned.flags.writeable = False

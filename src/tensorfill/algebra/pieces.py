@@ -11,7 +11,7 @@ from .._support.parallel import side_by_side
 T = TypeVar("T")
 
 PIECE = 2**15
-"""The numbers of a piece; what is computed from them stays in the cache until it is used."""
+"""The length of a piece, small enough for intermediate results to stay in the cache."""
 
 
 def in_pieces(count: int, work: Callable[[slice], T]) -> tuple[T, ...]:

@@ -48,7 +48,7 @@ def transfer(pairs: Iterable[tuple[Floats, Floats]]) -> Floats:
         if product is None:
             product = own
             continue
-        # Through the wide middle one core after the other, which costs less than the product of both.
+        # In the wide middle, one core is multiplied after the other, which costs less than the product of both.
         start = product.shape[:2]
         many = start[0] * start[1]
         state = product.reshape(many, a, c).transpose(0, 2, 1).reshape(many * c, a) @ first.reshape(a, size * b)

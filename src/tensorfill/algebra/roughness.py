@@ -46,7 +46,7 @@ class Roughness:
 
     @property
     def fingerprint(self) -> str:
-        """A short text that the same graphs with another weight do not have."""
+        """A string that identifies the graphs and their weights."""
         return fingerprint(sorted(self.parts), self.curvature)
 
     def of_dense(self, tensor: Floats) -> Floats:
@@ -72,14 +72,14 @@ class Roughness:
         return rough
 
     def stepped(self, terms: Sequence[WeightedComponent], shape: Shape, step: float) -> list[WeightedComponent]:
-        """Return (I - step S) X for a sum of components X, with one component for each of them."""
+        """Return (I - step S) X for a sum of components X, with one component for each component of X."""
         return [(weight, self._stepped(component, shape, step)) for weight, component in terms]
 
     def _stepped(self, component: Component, shape: Shape, step: float) -> Component:
         """Return (I - step S) X for one component X.
 
-        S changes its left factor along its own mode and its right factor along the others. If both change, their
-        factors stand side by side, and the rank doubles.
+        S changes its left factor along its own mode and its right factor along the others. If both change, the factors
+        are concatenated, and the rank doubles.
         """
         if component.rank == 0:
             return component

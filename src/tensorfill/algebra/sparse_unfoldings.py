@@ -1,9 +1,9 @@
-"""Unfoldings of what lives on the observed entries, and the directions in them that noise does not have.
+"""Unfoldings of values at the observed entries, and their directions above the noise.
 
-The Gram matrix ``unfold_d(r) unfold_d(r)^T`` is a sum over columns. On its diagonal are squares of entries, which say
-where entries were observed and how noisy they are. Off its diagonal, noise has mean zero. So the eigenvectors without
-the diagonal are those of the signal, as far as it stands above the edge: the largest eigenvalue that entries of the
-same sizes have if their signs are drawn anew.
+The Gram matrix ``unfold_d(r) unfold_d(r)^T`` is a sum over columns. On its diagonal are sums of squares, which only
+depend on where entries were observed and how noisy they are. Off the diagonal, noise has mean zero. So the eigenvectors
+of the matrix without its diagonal are those of the signal, if its eigenvalues exceed the edge: the largest eigenvalue
+for entries of the same sizes with random signs.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .._support.types import Floats, Integers
 AnyArray = NDArray[Any]
 
 MOST_DENSE = 1000
-"""The Gram matrix of a mode with more indices than this is never built; its products are."""
+"""For modes with more indices than this, the Gram matrix is not built; only its products are computed."""
 
 MOST_DIRECT = 300
-"""Eigenvectors of larger matrices are found by Lanczos iterations."""
+"""Eigenvectors of larger matrices are computed by Lanczos iterations."""
 
 FLIPS = 2
-"""How often signs are drawn anew."""
+"""How often random signs are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,9 @@ class _Columns:
     Parameters
     ----------
     order
-        The place of each entry among all.
+        The position of each entry among all entries.
     rows
-        Its row.
+        The row of each entry.
     starts
         Where each column with an entry starts, and the number of entries at the end.
     others
@@ -56,7 +56,7 @@ class _Columns:
 
 
 class SparseUnfoldings:
-    """Unfoldings of numbers at given entries, whose pattern is made once.
+    """Unfoldings of values at given entries, whose pattern is computed once.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class SparseUnfoldings:
         self._columns = {mode: _columns(coords, self.shape, mode) for mode in self.modes}
 
     def leading(self, mode: int, values: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the largest eigenvalues of the Gram matrix without its diagonal, falling, and their eigenvectors."""
+        """Return the largest eigenvalues, decreasing, of the Gram matrix without its diagonal, and eigenvectors."""
         size = self.shape[mode]
         count = min(count, size)
         gram: Any = self._gram(mode, values)
@@ -85,20 +85,20 @@ class SparseUnfoldings:
             try:
                 found, vectors = scipy.sparse.linalg.eigsh(gram, k=count, which="LA", v0=start, tol=1e-4)
             except scipy.sparse.linalg.ArpackError:
-                # No two entries share a column, so the matrix is zero, and any directions are as good as others.
+                # No two entries share a column, so the matrix is zero, and all directions are equally good.
                 found, vectors = np.zeros(count), np.linalg.qr(rng.standard_normal((size, count)))[0]
         order = np.argsort(-found)
         return found[order], vectors[:, order]
 
     def edge(self, mode: int, values: Floats, rng: np.random.Generator) -> float:
-        """Return the largest eigenvalue that numbers of these sizes have without any structure."""
+        """Return the largest eigenvalue that values of these sizes have without any structure."""
         flipped = (values * rng.choice([-1.0, 1.0], len(values)) for _ in range(FLIPS))
         return max(float(self.leading(mode, each, 1, rng)[0][0]) for each in flipped)
 
     def contracted(self, mode: int, values: Floats, vectors: Floats) -> tuple[Integers, Floats]:
         """Return the product with a vector, or with each column of a matrix, along `mode`.
 
-        That is the coordinates in the other modes, and the values there, one row each.
+        The result is the coordinates in the other modes and the values there, one row each.
         """
         columns = self._columns[mode]
         shape = (len(columns.starts) - 1, self.shape[mode])
@@ -107,36 +107,36 @@ class SparseUnfoldings:
         ) @ vectors
 
     def columns(self, mode: int, *numbers: AnyArray) -> tuple[AnyArray, ...]:
-        """Return an unfolding column by column, as compiled loops take it, with numbers of the entries in its order.
+        """Return an unfolding in column order, as compiled loops take it, with arrays of the entries in this order.
 
-        That is the row of each entry, where each column starts, with the end of the last, its coordinates in the other
-        modes, and then the numbers.
+        The result is the row of each entry, the start of each column and the end of the last one, the coordinates of
+        the columns in the other modes, and then the arrays.
         """
         columns = self._columns[mode]
         return columns.rows, columns.starts, columns.others, *(each[columns.order] for each in numbers)
 
     def pairs(self, mode: int) -> int:
-        """Return how many pairs of entries share a column, which is what a Gram matrix costs."""
+        """Return the number of pairs of entries that share a column, which is the cost of a Gram matrix."""
         lengths = np.diff(self._columns[mode].starts)
         return int(np.sum(lengths * (lengths - 1) // 2))
 
     def grams_of_pairs(
         self, mode: int, values: Floats, kinds: Integers, places: Integers, rows: tuple[int, int], squares: Floats
     ) -> NDArray[np.float32]:
-        """Return rows of the Gram matrix without its diagonal, apart for each pair of kinds of entries.
+        """Return rows of the Gram matrix without its diagonal, separately for each pair of kinds of entries.
 
         Parameters
         ----------
         mode, values
-            The mode and the numbers.
+            The mode, and the values at the entries.
         kinds
             The kind of each entry.
         places
-            The place of each pair of kinds in the answer, a symmetric matrix.
+            The place of each pair of kinds in the result, a symmetric matrix.
         rows
-            The first row, and the first that is not wanted any more.
+            The first row, and the end of the range of rows.
         squares
-            What the squares of these numbers would be, were all signs drawn anew, is added here for each pair.
+            An array to which the expected squares of these numbers under random signs are added, for each pair.
         """
         from .compiled.gram import add_grams_of_pairs
 

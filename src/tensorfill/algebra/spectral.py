@@ -36,7 +36,7 @@ def singular_values(tensor: Floats, mode: int) -> Floats:
 
 
 def shrunk_component(tensor: Floats, mode: int, prox: OfValues) -> Component:
-    """Return an unfolding with its singular values replaced by ``prox`` of them; those that are zero go.
+    """Return an unfolding with its singular values replaced by ``prox`` of them; zeros are dropped.
 
     >>> tensor = np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
     >>> shrunk_component(tensor, 0, lambda s: np.maximum(s - 3, 0)).s
@@ -60,10 +60,10 @@ def shrunk_component(tensor: Floats, mode: int, prox: OfValues) -> Component:
 
 
 def rescaled_unfolding(tensor: Floats, mode: int, factor: OfValues) -> tuple[Floats, Floats]:
-    """Return the tensor with the singular values of an unfolding multiplied with ``factor`` of them, and the values.
+    """Return the tensor with the singular values of an unfolding multiplied by ``factor`` of them, and the values.
 
-    The factor must be finite for values of zero. It may be large where values are small, but what it makes of values
-    below 1e-8 times the largest is rounding.
+    The factor must be finite for values of zero. It may be large where values are small, but its products with values
+    below 1e-8 times the largest are rounding errors.
 
     >>> tensor = np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
     >>> rescaled_unfolding(tensor, 0, lambda s: 1 / np.maximum(s, 4))[0]

@@ -67,7 +67,7 @@ class Point:
 
 
 Smoothing = tuple[Roughness, float]
-"""A roughness S and a step: smoothing multiplies with I - step S."""
+"""A roughness S and a step: smoothing multiplies by I - step S."""
 
 
 class Storage(Protocol):
@@ -96,12 +96,12 @@ class Storage(Protocol):
     ) -> Callable[[int], Unfolding]:
         """Return a function from modes to unfoldings, of a point plus `change` at the observed entries.
 
-        The point is first multiplied with I - step S, if a smoothing is given.
+        The point is first multiplied by I - step S, if a smoothing is given.
         """
 
 
 class SparseStorage:
-    """Sparse plus low-rank: no array as large as the tensor is ever made."""
+    """Sparse plus low-rank: no array as large as the tensor is ever allocated."""
 
     def __init__(self, observations: Observations, modes: Sequence[int]) -> None:
         self._shape = observations.shape
@@ -124,7 +124,7 @@ class SparseStorage:
         """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t.
 
         The values at the observed entries are exact, while the components have an error of second order in the distance
-        of the two points. Values computed from the components would cost more than that difference matters.
+        of the two points. Computing them from the components would cost more than this error matters.
         """
         pairs = list(zip(now.components, before.components, strict=True))
         room = self.pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)

@@ -12,7 +12,7 @@ from .._support.types import Floats
 
 
 class RoundTrip(NamedTuple):
-    """The products of a matrix M with some vectors A, there and back.
+    """The products of a block of vectors A with M^T and then with M.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class Decomposition:
 def whitening(block: Floats) -> tuple[Floats, float]:
     """Return T such that the columns of ``block @ T`` are orthonormal, and the condition of the block.
 
-    T comes from the small Gram matrix of the block, after its columns are scaled to length one, so that only their
-    angles matter. Directions that depend on the others are dropped. The condition is the least eigenvalue of the scaled
+    T is computed from the small Gram matrix of the block, after its columns are scaled to length one, so that only
+    their angles matter. Linearly dependent directions are dropped. The condition is the least eigenvalue of the scaled
     Gram matrix, which is 1 for orthogonal columns.
     """
     return whitening_by(block.T @ block)
@@ -85,7 +85,7 @@ def whitening(block: Floats) -> tuple[Floats, float]:
 def whitening_by(gram: Floats) -> tuple[Floats, float]:
     """Return the result of `whitening` for a block with this Gram matrix."""
     length = np.sqrt(np.diagonal(gram))
-    # A column of length zero is divided by one: it has no direction, and is dropped below.
+    # A column of length zero is divided by one; it has no direction and is dropped below.
     length = np.where(length > 0, length, 1)
     eigenvalues, vectors = np.linalg.eigh(gram / (length[:, None] * length))
     keep = eigenvalues > 100 * np.finfo(gram.dtype).eps * max(1, len(eigenvalues))

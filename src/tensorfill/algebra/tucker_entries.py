@@ -1,7 +1,7 @@
 """Entries of a tensor in Tucker form, and sums over entries, block by block of the core.
 
 The modes are divided into those with a factor matrix and those without. The core has a block for each combination of
-indices of the modes without, and an entry meets only the block of its own combination, its group.
+indices of the modes without, and an entry depends only on the block of its combination, its group.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows
     Parameters
     ----------
     coords
-        Of shape (entries, modes with factors); in C order they cost least.
+        Of shape (entries, modes with factors); C order is fastest.
     groups
         The block of each entry.
     core
@@ -92,7 +92,7 @@ def gradients(coords: Integers, slopes: Floats, core: Floats, rows: FactorRows) 
     Parameters
     ----------
     coords
-        The coordinates of the entries in all modes; in C order they cost least.
+        The coordinates of the entries in all modes; C order is fastest.
     slopes
         A number for each entry.
     core
@@ -116,7 +116,7 @@ def gradients(coords: Integers, slopes: Floats, core: Floats, rows: FactorRows) 
 def changes_at(
     coords: Integers, core: Floats, rows: FactorRows, core_change: Floats, row_changes: FactorRows
 ) -> Floats:
-    """Return the derivatives of the entries at these coordinates along a change of the core and of all factors."""
+    """Return the derivatives of the entries at these coordinates along a direction of the core and all factors."""
     from .compiled import tucker_derivatives
 
     out = np.empty(len(coords))

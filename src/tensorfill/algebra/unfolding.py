@@ -19,7 +19,7 @@ from .._support.types import Floats, Integers, Matrix
 Shape = tuple[int, ...]
 
 SMALLEST_MODE = 8
-"""The unfolding along a mode with fewer indices is of low rank already."""
+"""The unfolding along a mode with fewer indices has low rank in any case."""
 
 
 def columns(shape: Sequence[int], mode: int) -> int:
@@ -106,13 +106,13 @@ def times(matrix: Matrix, tensor: Floats, mode: int) -> Floats:
     if not scipy.sparse.issparse(matrix):
         before, after = sizes_around(tensor.shape, mode)
         if after == 1:
-            # One product with a matrix instead of many with vectors.
+            # One product with a matrix is faster than many with vectors.
             product = tensor.reshape(before, tensor.shape[mode]) @ matrix.T
         else:
             product = matrix @ tensor.reshape(before, tensor.shape[mode], after)
     else:
         unfolded = matrix @ unfold(tensor, mode)
-        # The number of rows is given, because an array of size zero does not tell it.
+        # The number of rows is given explicitly, because it cannot be inferred for an array of size zero.
         product = np.moveaxis(unfolded.reshape(matrix.shape[0], *_others(tensor.shape, mode)), 0, mode)
     sizes = [matrix.shape[0] if other == mode else size for other, size in enumerate(tensor.shape)]
     return np.ascontiguousarray(product.reshape(sizes))

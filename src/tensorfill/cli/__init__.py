@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     before = signal.getsignal(signal.SIGINT)
     ours = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
-    # Ctrl-C during an import may come back as any error, or be lost. Nothing was begun yet, so the process just ends.
+    # Ctrl-C during an import may surface as any error, or be lost. No work has started yet, so the process simply ends.
     if ours:
         signal.signal(signal.SIGINT, _leave)
     try:
@@ -36,6 +36,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End the process at once, with the sentence for Ctrl-C."""
+    """End the process at once, with the message for Ctrl-C."""
     os.write(2, b"tensorfill: Interrupted; nothing was written.\n")
     os._exit(INTERRUPTED)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 WIDTH = 78
-"""The width of help; argparse does not wrap descriptions if examples keep their lines."""
+"""The width of the help; argparse does not wrap descriptions if examples keep their lines."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class Command:
     Parameters
     ----------
     summary
-        What it does, in a few words.
+        A short description.
     options
-        Adds its options to a parser.
+        A function that adds its options to a parser.
     run
-        Does it and returns the exit code.
+        Runs it and returns the exit code.
     usage
-        Its arguments, for the first line of its help, without all the options.
+        Its main arguments, for the first line of its help.
     details
         Sentences for its help.
     examples
@@ -40,7 +40,7 @@ class Command:
 
     @property
     def described(self) -> str:
-        """The summary as a sentence, and the details, in lines of a readable length."""
+        """The summary as a sentence, and the details, wrapped to a readable width."""
         sentence = f"{self.summary[0].upper()}{self.summary[1:]}."
         parts = [sentence, *self.details.split("\n\n")]
         return "\n\n".join(

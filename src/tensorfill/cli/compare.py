@@ -44,14 +44,14 @@ def _run(given: argparse.Namespace) -> int:
     if given.plot is not None:
         from ..plots import drawing_class
 
-        # A missing matplotlib is noticed before the work, not after it.
+        # A missing matplotlib is reported before the work, not after it.
         drawing_class()
     data = read_given(given, given.file)
 
     from ..comparison import compare
 
     compared = compare(data, methods, progress=not (given.quiet or given.json), **settings)
-    # The answer comes first: a disk that has become full in the meantime costs only the drawing.
+    # The result is printed first, so that a full disk costs only the figure.
     if given.json:
         show_json(_record(given, data, compared))
     elif not given.quiet:

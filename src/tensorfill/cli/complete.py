@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..observations import Observations
 
 NO_INTERVALS = 2
-"""The exit code of an answer without the intervals that were asked for."""
+"""The exit code of a fit without the requested intervals."""
 
 WITH_ENDS = ("csv", "tsv", "parquet", "netcdf")
 """The formats that hold the ends of intervals."""
@@ -77,20 +77,20 @@ def _run(given: argparse.Namespace) -> int:
     from ..methods.base import Status
 
     if interval is not None and settings["choose"] is None:
-        # Intervals rest on held-out entries, even if there is nothing to choose.
+        # Intervals need held-out entries, even if there is nothing to choose.
         settings["choose"] = Choice()
     if interval is not None:
         _check_interval(interval, data, settings["choose"], settings["rng"])
     if kind is not None:
         _check_answer(given, data, kind, interval)
     began = time.monotonic()
-    # From here on there is an answer, and neither Ctrl-C nor SIGTERM keeps it from being written.
+    # From here on there is a result, which is written in spite of Ctrl-C or SIGTERM.
     with Interrupts(terminated=True) as interrupts:
         fit = complete(data, progress=not (given.quiet or given.json), **settings)
         seconds = time.monotonic() - began
         half, reason = (None, "") if interval is None else _half_width(fit, interval)
         with rescuing(fit), ExitStack() as at_the_end:
-            # A model that cannot be written does not keep the filled file from being written.
+            # If the model cannot be written, the filled file still is.
             if kind is not None:
                 at_the_end.callback(_write, given, data, fit, kind, None if half is None else interval, how)
             if given.model is not None:
@@ -106,7 +106,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _check_outputs(given: argparse.Namespace) -> str | None:
-    """Return the format of the filled file, if there is one, after a check of all outputs."""
+    """Return the format of the filled file, if there is one, after checking all outputs."""
     if given.output is None and given.model is None:
         raise ValueError("there is nothing to write; give -o OUT for the filled file, or --model FILE, or both.")
     outputs = {"--output": given.output, "--model": given.model, "--checkpoint": given.checkpoint}
@@ -119,7 +119,7 @@ def _check_outputs(given: argparse.Namespace) -> str | None:
 
 
 def _check_interval(interval: float, data: Labelled, choice: Choice, seed: int) -> None:
-    """Refuse an interval that needs more held-out entries than there will be."""
+    """Raise an error if an interval needs more held-out entries than there will be."""
     from ..choosing.error_bars import check_share
     from ..choosing.holdout.splits import make_splits
     from ..losses import Square
@@ -133,7 +133,7 @@ def _check_interval(interval: float, data: Labelled, choice: Choice, seed: int) 
 
 
 def _half_width(fit: Fit, interval: float) -> tuple[float | None, str]:
-    """Return the half width of intervals; or None, and why the held-out entries do not suffice."""
+    """Return the half width of intervals; or None, and why there are too few held-out entries."""
     try:
         return fit.half_width(interval), ""
     except ValueError as error:
@@ -141,14 +141,14 @@ def _half_width(fit: Fit, interval: float) -> tuple[float | None, str]:
 
 
 def _check_answer(given: argparse.Namespace, data: Labelled, kind: str, interval: float | None) -> None:
-    """Refuse an output that cannot hold the answer."""
+    """Raise an error if an output cannot hold the result."""
     from ..io.ends import names_with_ends
     from ..io.formats import check_holds
     from ..io.table_writing import check_columns
 
     seen = data.observations
     _refuse_what_is_too_large(seen, given.input)
-    # Zeros that take no memory: only the shape and the type of the answer count.
+    # Zeros that take no memory, because only the shape and the type of the result matter.
     zeros = np.broadcast_to(np.float64(0), seen.shape)
     restore = _restore(given, data, kind)
     check_holds(given.output, zeros if restore is None else restore(zeros), labels=data.labels)
@@ -169,9 +169,9 @@ def _refuse_what_is_too_large(observations: Observations, path: Path) -> None:
 
 
 def _restore(given: argparse.Namespace, data: Labelled, kind: str) -> Callable[[Floats], Any] | None:
-    """Return what makes the original object of the filled array; it knows more than an array, such as units.
+    """Return the function that restores the original kind of object, with more than an array has, such as units.
 
-    Only its own format can hold that.
+    Only the format of the input can hold that.
     """
     from ..io.formats import format_of
 

@@ -32,7 +32,7 @@ def _run(given: argparse.Namespace) -> int:
     seen = data.observations
     content: Any = data
     alike = kind == format_of(given.input, given.format)
-    # If nothing is missing, the original object can be restored, and its own format holds its units too.
+    # If nothing is missing, the original object can be restored, including its units if its format holds them.
     if data.restore is not None and seen.density == 1 and alike:
         content = data.restore(seen.to_dense())
     write(given.output, content, labels=data.labels, format=given.output_format, **how)

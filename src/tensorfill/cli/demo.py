@@ -71,11 +71,11 @@ def _demo(given: argparse.Namespace) -> int:
         f"observed, {int(removed.sum()):,} removed at random."
     )
     began = time.monotonic()
-    # The generator goes on: the seed would repeat the numbers that removed the entries.
+    # The generator is used further, because the seed would repeat the numbers that removed the entries.
     fit = complete(holes, bounds=(0, 1), rng=rng, progress=True)
     seconds = time.monotonic() - began
     if fit.status is Status.INTERRUPTED:
-        # A method answers Ctrl-C with its best answer so far, but a demo that was cut short shows nothing.
+        # After Ctrl-C a method returns its best answer so far, but an interrupted demo shows nothing.
         raise KeyboardInterrupt
     filled = fit.filled()
     _print_choice(console, fit, seconds)
@@ -108,7 +108,7 @@ def _print_recovery(console: Console, truth: Floats, holes: Floats, filled: Floa
         "mean of each colour": np.broadcast_to(np.nanmean(holes, axis=(0, 1)), truth.shape),
     }
     name = min(means, key=lambda each: rmse(means[each][removed], truth[removed]))
-    # Lines around the cells are for people; a file or another program gets plain text.
+    # A terminal gets lines around the cells; a file or another program gets plain text.
     table = Table("Removed entries filled by", box=HEAVY_HEAD if console.is_terminal else None)
     table.add_column("RMSE", justify="right")
     table.add_column("PSNR", justify="right")

@@ -1,4 +1,4 @@
-"""``tensorfill evaluate``: how close the filled entries come to the truth."""
+"""``tensorfill evaluate``: how close predictions are to the truth."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _data(given: argparse.Namespace, interval: float | None) -> int:
     began = time.monotonic()
     fit = complete(Labelled(training, data.labels), progress=not (given.quiet or given.json), **settings)
     if fit.status is Status.INTERRUPTED:
-        # Half an evaluation would be taken for a whole one.
+        # A partial evaluation could be mistaken for a complete one.
         raise KeyboardInterrupt
     seconds = time.monotonic() - began
     errors = _errors(fit, test.coords, test.values, interval)
@@ -108,7 +108,7 @@ def _coords_in_model(labels: Labels, shape: tuple[int, ...], test: Labelled, pat
         raise ValueError(f"{path} must have the {len(shape)} modes of the model, but it has {seen.ndim}.")
     columns = []
     for mode, name in enumerate(labels.names):
-        # A table may have its columns in another order.
+        # A table may have its columns in a different order.
         at = test.labels.names.index(name) if name in test.labels.names else mode
         keys, index = test.labels.keys[at], seen.coords[:, at]
         if keys is not None:
@@ -132,7 +132,7 @@ def _errors(fit: Fit, coords: Integers, truth: Floats, interval: float | None) -
         "interval": interval,
         "coverage": None,
     }
-    # Without enough held-out entries there are no intervals; the errors are worth printing all the same.
+    # With too few held-out entries there are no intervals, but the errors are still printed.
     if interval is not None and fit.residuals is not None and len(fit.residuals) * (1 - interval) > 1:
         try:
             _, low, high = fit.predict(coords, interval=interval)

@@ -1,4 +1,4 @@
-"""A fit in words for people, and in words and numbers for other programs."""
+"""The facts about a fit, as text for people and as records for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def facts_of_fit(fit: Fit, observed: int, seconds: float) -> list[tuple[str, str]]:
-    """Return a fit of so many observed entries in words."""
+    """Return the facts about a fit, given the number of observed entries and the time."""
     return [
         ("data", f"{sizes(fit.shape)}, {observed:,} entries observed ({percent(observed / math.prod(fit.shape))})"),
         *facts_of_choice(fit),
@@ -24,7 +24,7 @@ def facts_of_fit(fit: Fit, observed: int, seconds: float) -> list[tuple[str, str
 
 
 def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
-    """Return what was chosen, in words."""
+    """Return the facts about the chosen settings."""
     from ..results.words import compared_in_words
 
     tried = f", of {len(fit.path)} tried" if fit.path else ""
@@ -41,7 +41,7 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
 
 
 def _method(fit: Fit) -> str:
-    """Return the name of the method, with the others that were tried."""
+    """Return the name of the method, and of the others that were tried."""
     others = [point.method.name for point in fit.path or () if point.method.name != fit.method.name]
     beside = f", better than {', '.join(dict.fromkeys(others))} on held-out entries" if others else ""
     return f"{fit.method.name}{beside}"
@@ -54,7 +54,7 @@ def _held_out(fit: Fit) -> str:
 
 
 def settings_in_words(fit: Fit) -> str:
-    """Return the regularisation, or the settings of a method without it that are not its usual ones."""
+    """Return the regularisation, or the settings of a method without it that differ from their default."""
     if fit.lam:
         penalties = dict.fromkeys(_called(penalty) for penalty in fit.penalties)
         words = [f"lambda {numbers(fit.lam)}"]
@@ -72,7 +72,7 @@ def _value(value: Any) -> str:
 
 
 def method_settings(fit: Fit) -> dict[str, Any]:
-    """Return the settings of the method by name; none if a file holds only its text."""
+    """Return the settings of the method by name; empty if a file holds only its text."""
     from ..methods.base import Method
     from ..methods.registry import setting_names
 
@@ -83,13 +83,13 @@ def method_settings(fit: Fit) -> dict[str, Any]:
 
 
 def loss_in_words(fit: Fit) -> str:
-    """Return the loss by the name that the caller gave, or else by its own."""
+    """Return the name of the loss as given, or else its own."""
     asked = fit.recipe.asked.get("loss")
     return asked if isinstance(asked, str) else _called(fit.loss)
 
 
 def _called(thing: Any) -> str:
-    """Return the name of a loss or penalty in its registry, or else its text."""
+    """Return the registered name of a loss or penalty, or else its text."""
     from ..losses import LOSSES
     from ..penalties import PENALTIES
 

@@ -11,7 +11,7 @@ from .._support.checks import listed, real_number, whole_number
 if TYPE_CHECKING:
     from ..choosing.holdout.splits import Choice
 
-# The registries take several times as long to import as everything that help needs. A test compares them with these.
+# Importing the registries would make help several times slower. A test compares them with these lists.
 METHODS = (
     "nort", "grow", "cp", "softimpute", "tucker_als",
     "tucker", "tmac", "tmac_tt", "trlrf",
@@ -22,10 +22,10 @@ LOSSES = ("square", "huber", "logistic", "poisson", "l1", "capped_l1", "lsp", "m
 PENALTIES = ("lsp", "nuclear", "capped_l1", "tnn", "scad", "mcp")
 
 SHORTHANDS = {"lam": "--lam", "penalty": "--penalty", "max_rank": "--max-rank", "max_iter": "--max-iter"}
-"""The settings of a method that have an option of their own."""
+"""The settings of a method that have a separate option."""
 
 WORDS = {"none": None, "true": True, "false": False}
-"""Values of settings that are words."""
+"""Values of settings that are written as words."""
 
 
 def add_fitting(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_fitting(parser: argparse.ArgumentParser) -> None:
 
 
 def fitting(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `tensorfill.complete`, checked."""
+    """Validate the options, and return the arguments of `tensorfill.complete`."""
     bounds = None if given.bounds is None else tuple(given.bounds)
     return method_and_settings(given) | stages(given) | {"bounds": bounds, "choose": choosing(given)}
 
@@ -73,7 +73,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 def method_and_settings(given: argparse.Namespace) -> dict[str, Any]:
     """Return the method and its settings as arguments of `tensorfill.complete`.
 
-    Of several methods, each gets the settings that it has.
+    If there are several methods, each gets the settings that it has.
     """
     settings = given_settings(given)
     chosen: list[str] = given.method
@@ -111,7 +111,7 @@ def given_settings(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _option(setting: str) -> str:
-    """Return what the command calls a setting."""
+    """Return the option for a setting."""
     return SHORTHANDS.get(setting, f"--set {setting}")
 
 
@@ -123,7 +123,7 @@ def add_stages(parser: argparse.ArgumentParser, *, smooth: bool = True) -> argpa
     parser
         The parser of a subcommand.
     smooth
-        Whether smooth modes are looked for by default.
+        Whether smooth modes are detected by default.
     """
     group = parser.add_argument_group("the fit")
     group.add_argument(
@@ -162,7 +162,7 @@ def stages(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_choosing(parser: argparse.ArgumentParser) -> None:
-    """Add the options of what is held out to choose settings by."""
+    """Add the options for the held-out entries."""
     group = parser.add_argument_group("what is held out to choose settings and for intervals")
     group.add_argument(
         "--holdout",
@@ -175,7 +175,7 @@ def add_choosing(parser: argparse.ArgumentParser) -> None:
 
 
 def choosing(given: argparse.Namespace) -> Choice | None:
-    """Return what is held out, or None if nothing was said about it."""
+    """Return the choice of held-out entries, or None if no option was given."""
     said: dict[str, Any] = {}
     if given.holdout is not None:
         said["holdout"] = given.holdout

@@ -1,4 +1,4 @@
-"""``tensorfill info``: what is in a file."""
+"""``tensorfill info``: the contents of a file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _read(given: argparse.Namespace) -> tuple[Labelled, int]:
-    """Return the data, and how many entries a .tns file lists again, which is no reason to refuse it here."""
+    """Return the data, and the number of repeated entries in a .tns file, which are allowed here."""
     from ..io import frostt
     from ..io.formats import format_of, read
 
@@ -86,9 +86,9 @@ def _data_record(path: Path, data: Labelled, repeats: int) -> dict[str, Any]:
 
 
 def _empty_slices(seen: Observations) -> list[int]:
-    """Return for each mode how many of its slices have no observed entry."""
+    """Return the number of slices without any observed entry, for each mode."""
     if seen.is_dense:
-        # Listing the coordinates of a movie would take longer than everything else.
+        # Computing the coordinates of a movie would take longer than everything else.
         axes = range(seen.ndim)
         return [int((~seen.mask.any(axis=tuple(axis for axis in axes if axis != mode))).sum()) for mode in axes]
     return [size - len(np.unique(seen.coords[:, mode])) for mode, size in enumerate(seen.shape)]
@@ -132,7 +132,7 @@ def _pattern(record: dict[str, Any]) -> str:
 
 
 def _modes(labels: Labels, shape: tuple[int, ...]) -> list[tuple[str, str]]:
-    """Return the names of the modes with their first and last labels, if they have any of their own."""
+    """Return the names of the modes with their first and last labels, if they have labels."""
     if labels.are_plain:
         return []
     words = []
@@ -149,12 +149,12 @@ def _modes(labels: Labels, shape: tuple[int, ...]) -> list[tuple[str, str]]:
 
 
 def _brief(label: Any) -> str:
-    """Return a label in few letters: a number without digits of rounding."""
+    """Return a short form of a label: a number without rounding digits."""
     return f"{label:.6g}" if isinstance(label, float | np.floating) else written_label(label)
 
 
 def _plain(label: Any) -> Any:
-    """Return a label as JSON holds it: a number as it is, and everything else as a person writes it."""
+    """Return a label for JSON: numbers unchanged, and everything else as readable text."""
     return label if isinstance(label, bool | int | float | np.number) else written_label(label)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..distributed.answer import SpreadFit
 
 BY_SIGNAL = 128
-"""This plus the number of a signal is the exit code: 130 for Ctrl-C and 143 for SIGTERM."""
+"""The exit code is this plus the number of the signal: 130 for Ctrl-C and 143 for SIGTERM."""
 
 ELSEWHERE = {
     "output": "-o",
@@ -40,11 +40,11 @@ ELSEWHERE = {
     "holdout": "--holdout",
     "splits": "--splits",
 }
-"""Options of `tensorfill complete` that need the whole tensor on one machine, or files of another kind."""
+"""Options of `tensorfill complete` that need the whole tensor on one machine, or other kinds of files."""
 
 
 def add_dask(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a table that is too large for the memory of one machine."""
+    """Add the options for a table that is too large for the memory of one machine."""
     group = parser.add_argument_group("a table that is too large for memory")
     group.add_argument(
         "--dask",
@@ -57,7 +57,7 @@ def add_dask(parser: argparse.ArgumentParser) -> None:
 
 
 def is_for_dask(given: argparse.Namespace) -> bool:
-    """Return whether the command is to run on a cluster; refuse what makes sense there only."""
+    """Return whether to run on a cluster; raise an error for options that only make sense there."""
     if given.dask:
         return True
     for option in ("scheduler", "workers", "memory"):
@@ -66,8 +66,7 @@ def is_for_dask(given: argparse.Namespace) -> bool:
     path = given.input
     if path.is_dir() or (glob.has_magic(str(path)) and not path.exists()):
         raise ValueError(
-            f"{path} stands for several files; give --dask if they are a table in Parquet files, or the path of one "
-            "file."
+            f"{path} matches several files; give --dask if they are a table in Parquet files, or the path of one file."
         )
     return False
 
@@ -102,7 +101,7 @@ def complete_on_dask(given: argparse.Namespace) -> int:
 
 
 def _settings(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `tensorfill.distributed.complete`; what it does not take is refused."""
+    """Return the arguments of `tensorfill.distributed.complete`; other options raise an error."""
     for name, option in ELSEWHERE.items():
         if getattr(given, name) not in (None, False):
             raise ValueError(f"{option} cannot be had with --dask, which keeps the tensor in parts; leave it out.")
@@ -124,10 +123,10 @@ def _settings(given: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def _cluster(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Return which cluster `tensorfill.distributed.complete` is to use: the one that was named, or processes here."""
+    """Yield the cluster for `tensorfill.distributed.complete`: the given one, or local processes."""
     dask = need("distributed", "dask")
     if given.scheduler is None:
-        # That processes are started here is no surprise.
+        # Starting local processes is intended, so its warning is suppressed.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "There is no Dask client")
             yield {"n_workers": _workers(given), "memory_limit": _memory(given)}

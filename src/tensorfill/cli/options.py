@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ..labels import Labelled
 
 LARGE = 2**26
-"""While a file of more bytes is read, it is shown how far."""
+"""Reading a larger file, in bytes, shows its progress."""
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a file is read."""
+    """Add the options for reading a file."""
     group = parser.add_argument_group("the file")
     group.add_argument(
         "--missing",
@@ -50,7 +50,7 @@ def reading(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_given(given: argparse.Namespace, path: Path) -> Labelled:
-    """Read a file as the options say."""
+    """Read a file with the given options."""
     from ..io.formats import read
 
     large = path.is_file() and path.stat().st_size > LARGE
@@ -58,7 +58,7 @@ def read_given(given: argparse.Namespace, path: Path) -> Labelled:
 
 
 def add_keeping(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a run that can be killed and go on."""
+    """Add the options for checkpoints."""
     group = parser.add_argument_group("a long run")
     group.add_argument(
         "--checkpoint",
@@ -70,16 +70,16 @@ def add_keeping(parser: argparse.ArgumentParser) -> None:
 
 
 def keeping(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the checkpoint and whether to go on from it, as arguments of `tensorfill.complete`."""
+    """Return the checkpoint and whether to resume, as arguments of `tensorfill.complete`."""
     if given.start_over and given.checkpoint is None:
         raise ValueError("--start-over needs a checkpoint to replace; give --checkpoint FILE too.")
     if given.checkpoint is not None and given.checkpoint in (given.input, given.output, given.model):
-        raise ValueError(f"--checkpoint must be a file of its own, but {str(given.checkpoint)!r} has another use too.")
+        raise ValueError(f"--checkpoint must be a separate file, but {str(given.checkpoint)!r} has another use too.")
     return {"checkpoint": given.checkpoint, "resume": False if given.start_over else "auto"}
 
 
 def add_answering(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what is printed."""
+    """Add the options for printing."""
     group = parser.add_argument_group("the answer")
     group.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     group.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
@@ -91,12 +91,12 @@ def add_interval(parser: argparse.ArgumentParser, help: str, default: float | No
 
 
 def checked_interval(given: argparse.Namespace) -> float | None:
-    """Return the share of the interval, if one was asked for."""
+    """Return the requested coverage of intervals, if any."""
     return None if given.interval is None else real_number(given.interval, "--interval", above=0, below=1)
 
 
 def is_model(path: Path) -> bool:
-    """Return whether a file is a model that `Fit.save` wrote, or a folder one that was made on a cluster."""
+    """Return whether a path is a file written by `Fit.save`, or a folder with a fit from a cluster."""
     from ..io.archive import names_of_arrays
     from ..io.fit_folders import MANIFEST
 

@@ -1,4 +1,4 @@
-"""What the command prints: sentences on standard error, facts and JSON on standard output."""
+"""Printing: messages on standard error, facts and JSON on standard output."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Facts = Iterable[tuple[str, str]]
 
 
 def say(sentence: str) -> None:
-    """Print a sentence on standard error; a terminal gets lines broken between words."""
+    """Print a message on standard error, wrapped between words on a terminal."""
     console = Console(stderr=True, highlight=False)
     console.print(f"tensorfill: {escape(sentence)}", soft_wrap=not console.is_terminal)
 
 
 def show_facts(facts: Facts) -> None:
-    """Print facts in two columns, without those of empty text; a terminal wraps long texts in their column."""
+    """Print facts in two columns, without empty ones; a terminal wraps long texts in their column."""
     console = Console(highlight=False, soft_wrap=True)
     rows = [(name, text) for name, text in facts if text]
     width = max(len(name) for name, _ in rows)
@@ -39,7 +39,7 @@ def show_facts(facts: Facts) -> None:
 
 
 def show_text(text: str) -> None:
-    """Print lines as they are; a terminal wraps long ones."""
+    """Print lines unchanged; a terminal wraps long ones."""
     Console(highlight=False, soft_wrap=True).print(text, markup=False)
 
 
@@ -63,7 +63,7 @@ def _plain(thing: Any) -> Any:
 
 
 def as_options(sentence: str) -> str:
-    """Return a sentence of the library with its settings named as options of the command.
+    """Return a message of the library with its settings written as options of the command.
 
     >>> as_options("The time limit was reached; raise time_limit to go on.")
     'The time limit was reached; raise --time-limit to go on.'

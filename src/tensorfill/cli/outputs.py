@@ -1,6 +1,6 @@
-"""What a command finds out about the files it shall write, before any work, and what it does if they cannot be written.
+"""Checks of output files before any work, and the rescue of a fit if they cannot be written.
 
-A fit may take hours, and must not be lost to a folder that is write-protected or a name that was given twice.
+A fit may take hours, and must not be lost because a folder is write-protected or a name was given twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STANDARD_INPUT = Path("-")
 
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Check that every output of a command can be written, and that none takes the place of an input or another.
+    """Check that every output of a command can be written, and that none overwrites an input or another output.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | No
 
 
 def _are_same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file, which need not exist, also through links."""
+    """Return whether two paths denote the same file, which need not exist, also through links."""
     if os.path.realpath(one) == os.path.realpath(other):
         return True
     return one.exists() and other.exists() and one.samefile(other)
@@ -69,7 +69,7 @@ def add_safe(parser: argparse.ArgumentParser) -> None:
 
 
 def safely(given: argparse.Namespace, kind: str | None) -> dict[str, Any]:
-    """Return the option of `tensorfill.io.write` for a safe table, if one was asked for.
+    """Return the option of `tensorfill.io.write` for a safe table, if it was requested.
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ def safely(given: argparse.Namespace, kind: str | None) -> dict[str, Any]:
 
 @contextmanager
 def rescuing(fit: Fit, name: str = "model.npz") -> Iterator[None]:
-    """Keep a fit under a name in a temporary folder if what is done with it fails, and say where."""
+    """Save a fit in a temporary folder if an error occurs within the context, and print where."""
     try:
         yield
     except (OSError, ValueError, TypeError):
-        # If nothing can be written anywhere, the first error says enough.
+        # If nothing can be written anywhere, the first error is enough.
         with suppress(OSError):
             path = Path(tempfile.mkdtemp(prefix="tensorfill-")) / name
             fit.save(path, data=fit.observations is not None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..observations import Observations
 
 PANELS = 4
-"""The largest number of slices that are drawn."""
+"""The largest number of slices in the figure."""
 
 MOST_CELLS = 400
 """Slices with more rows or columns are drawn as means over boxes of entries."""
@@ -31,10 +31,10 @@ SPARSE = 0.05
 """If less than this share was observed, a single slice shows nothing, and the mean over all slices is drawn."""
 
 ENTRIES_A_CELL = 2
-"""A drawing of sparse data has about this many entries in each of its cells."""
+"""The approximate number of entries in each cell, for sparse data."""
 
 ENDS = 2.0, 98.0
-"""Percentiles of the data that are drawn black and white; otherwise single large values leave the rest dark."""
+"""Percentiles of the data that are drawn black and white, so that single large values do not darken the rest."""
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def _draw_model(given: argparse.Namespace) -> str:
 
 
 def _draw_convergence(fit: Fit, path: Path) -> None:
-    """Draw the objective above and the ranks below, by iteration."""
+    """Draw the objective above and the ranks below, over the iterations."""
     from ..plots import convergence, drawing_class, ranks
 
     figure = drawing_class()(figsize=(8.0, 6.0), layout="constrained")
@@ -84,7 +84,7 @@ def _draw_convergence(fit: Fit, path: Path) -> None:
 
 
 def _draw_slices(data: Labelled, path: Path) -> str:
-    """Draw some slices, on one scale."""
+    """Draw some slices, on a common scale."""
     from ..plots import side_by_side
 
     seen = data.observations
@@ -104,7 +104,7 @@ def _draw_slices(data: Labelled, path: Path) -> str:
 
 
 def _slices(data: Labelled, rows: int, columns: int) -> list[tuple[str, Observations]]:
-    """Return slices with their titles: spread along the largest other mode, other modes at their fullest index."""
+    """Return slices with their titles, spread along the largest other mode; others are at their fullest index."""
     seen, labels = data.observations, data.labels
     others = [mode for mode in range(seen.ndim) if mode not in (rows, columns)]
     title = f"{labels.names[rows]} x {labels.names[columns]}"

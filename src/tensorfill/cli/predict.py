@@ -1,4 +1,4 @@
-"""``tensorfill predict``: ask a model for entries."""
+"""``tensorfill predict``: predict entries with a model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..labels import Labels
 
 TABLES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
-"""The formats of the answer, by ending."""
+"""The formats of the result, by extension."""
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +92,7 @@ def _asked(path: Path, fit: Fit, base: int | None) -> Any:
 
 
 def _from_text(lines: list[str], path: Path, fit: Fit, base: int | None) -> Any:
-    """Return the table in a text, which has names in its first line or consists of whole numbers."""
+    """Return the table in a text, which has column names in its first line or only whole numbers."""
     pandas = need("pandas", "files")
     between = next((each for each in ("\t", ",") if each in lines[0]), None)
     first = lines[0].split(between)
@@ -106,7 +106,7 @@ def _from_text(lines: list[str], path: Path, fit: Fit, base: int | None) -> Any:
         return _labelled(np.array(rows, dtype=np.float64), fit, path, base)
     import io
 
-    # Labels that are texts stay so, also where they look like numbers, as 00501 does.
+    # Text labels stay text, even if they look like numbers, such as 00501.
     texts = {
         name: str
         for name, keys in zip(fit.labels.names, fit.labels.keys, strict=True)
@@ -131,7 +131,7 @@ def _whole(array: Any, path: Path) -> Any:
 
 
 def _labelled(rows: Any, fit: Fit, path: Path, base: int | None) -> Any:
-    """Return a table of labels from rows of indices, which may end in a value as in a .tns file."""
+    """Return a table of labels from rows of indices, which may be followed by a value as in a .tns file."""
     pandas = need("pandas", "files")
     ndim = len(fit.shape)
     if rows.shape[1] not in (ndim, ndim + 1):
@@ -166,7 +166,7 @@ def _check_inside(coords: Integers, fit: Fit, path: Path) -> None:
 
 
 def _columns_of_modes(table: Any, labels: Labels, path: Path) -> Any:
-    """Return the columns of a table that name modes, with labels of the type that the model has."""
+    """Return the columns of a table that name modes, with labels of the model's type."""
     for name in labels.names:
         if name not in table.columns:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The command itself: its subcommands, and how errors become one sentence and an exit code."""
+"""The command line program: its subcommands, and errors as one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .command import Command
 from .output import say
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-"""Exit codes: something is not installed, what was given is wrong, Ctrl-C."""
+"""Exit codes: something is not installed, invalid input, Ctrl-C."""
 
 COMMANDS: dict[str, Command] = {
     "complete": complete.COMMAND,
@@ -59,13 +59,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = int(given.run(given))
-        # An error here is caught below; one at the end of the process would not be.
+        # An error here is caught below; one at process exit would not be.
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return _refused("Interrupted; nothing was written.", INTERRUPTED)
     except BrokenPipeError:
-        # The reader, such as head, has closed the pipe. Python must not try to write the rest when it exits.
+        # The reader, such as head, has closed the pipe. Python must not write the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except ImportError as error:
@@ -80,12 +80,12 @@ def _refused(sentence: str, code: int) -> int:
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    """Show a warning as a sentence, without the line of source that raised it."""
+    """Show a warning as a sentence, without the source line that raised it."""
     say(f"Warning: {message}")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that refuses a bad option with one sentence, as the rest of the package does."""
+    """A parser that reports an invalid option in one sentence, like the rest of the package."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message}; see {self.prog} --help.")

@@ -1,4 +1,4 @@
-"""``tensorfill report``: one page about a fit."""
+"""``tensorfill report``: a page about a fit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _run(given: argparse.Namespace) -> int:
     from .._support.optional import need
     from ..plots import drawing_class
 
-    # A missing library is noticed before the work, not after it.
+    # A missing library is reported before the work, not after it.
     drawing_class()
     need("jinja2", "report")
     if is_model(given.file):
@@ -55,7 +55,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _loaded(given: argparse.Namespace) -> Fit:
-    """Return a model, with its data if that is given."""
+    """Return a model, with its data if they are given."""
     from ..fit import load
 
     fit = load(given.file)

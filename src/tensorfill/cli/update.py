@@ -1,4 +1,4 @@
-"""``tensorfill update``: go on from a model with more data."""
+"""``tensorfill update``: update a model with more data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _run(given: argparse.Namespace) -> int:
         from ..observations import Observations
 
         old = read_given(given, given.data)
-        # By label, since a file may list them in another order.
+        # By label, because a file may list them in a different order.
         again = grown(fit.labels, Observations([[0] * len(fit.shape)], [0.0], fit.shape), old).new
         if again.shape != fit.shape:
             raise ValueError(f"--data must be the data of {given.model}, of shape {fit.shape}, not {again.shape}.")

@@ -1,4 +1,4 @@
-"""Data sets to try: synthetic tensors and pictures."""
+"""Example data sets: synthetic tensors and pictures."""
 
 from .pictures import PICTURES, picture
 from .synthetic import SyntheticTensor, synthetic

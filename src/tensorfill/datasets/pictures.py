@@ -26,7 +26,7 @@ def picture(name: str = "chelsea", *, rows: int | None = 256) -> Floats:
     name
         ``"astronaut"``, ``"chelsea"`` (a cat), ``"coffee"`` or ``"rocket"``.
     rows
-        The picture is scaled to this many rows, with its proportions kept; None keeps its own size.
+        The picture is scaled to this many rows, keeping its proportions; None keeps the original size.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def picture(name: str = "chelsea", *, rows: int | None = 256) -> Floats:
         raise ImportError(
             'Pictures come from scikit-image, which is not installed: pip install "tensorfill[demo]".'
         ) from error
-    # skimage.data would try to download a file that is not in the package's own folder.
+    # skimage.data would try to download a file that is not part of the package.
     path = Path(skimage.__file__).parent / "data" / file
     if not path.exists():
         raise FileNotFoundError(f"This scikit-image does not ship {file}; choose another picture.")
@@ -58,5 +58,5 @@ def picture(name: str = "chelsea", *, rows: int | None = 256) -> Floats:
         return colours
     columns = max(1, round(colours.shape[1] * rows / colours.shape[0]))
     scaled: Floats = resize(colours, (rows, columns, 3), anti_aliasing=rows < colours.shape[0])  # type: ignore[no-untyped-call]
-    # Rounding in the filter can leave the range.
+    # Rounding in the filter can exceed the range.
     return np.clip(scaled, 0.0, 1.0)

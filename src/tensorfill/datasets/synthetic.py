@@ -72,10 +72,10 @@ def synthetic(
         The number of observed entries; by default ``I_3 / rank * sum(shape) * log(prod(shape))`` as in the paper, but
         at most half of all entries.
     factors
-        ``"uniform"``, with the mean of each column subtracted, or ``"normal"``. The paper prints the second; the code
-        of its authors has the first.
+        ``"uniform"``, with the mean of each column subtracted, or ``"normal"``. The paper describes the second; the
+        code of its authors uses the first.
     rng
-        Decides everything that is random.
+        The seed or generator of the random numbers.
 
     Examples
     --------

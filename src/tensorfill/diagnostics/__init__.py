@@ -1,8 +1,8 @@
-"""Checks of a loss or a penalty of your own, before a method relies on it.
+"""Checks for custom losses and penalties, to run before a method relies on them.
 
-A wrong sign in a derivative or a curvature that is too small does not raise an error: the method goes the wrong way or
+A wrong sign in a derivative or a curvature that is too small does not raise an error: the method ascends or
 diverges. `check_loss` and `check_penalty` compare the parts of an object with each other at random points, and report
-in plain sentences what does not fit, and where.
+in plain sentences what is inconsistent, and where.
 """
 
 from .losses import check_loss

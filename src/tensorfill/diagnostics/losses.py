@@ -1,4 +1,4 @@
-"""The check of a loss."""
+"""Checks for losses."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def check_loss(
 
     The derivative is compared with finite differences of the value. With the curvature, the parabola
     value(x) + derivative(x) (y - x) + curvature / 2 (y - x)^2 must lie above value(y) for every two predictions x
-    and y, so that a method with the step size 1 / curvature never goes up. A kink is allowed only where the loss bends
-    down, as where an outlier stops counting. Results must keep shape and dtype, leave the given arrays unchanged, and
-    treat each entry by itself. Values must be finite and at least 0. If the loss has the optional method `restored`, it
-    must be the inverse of `prepared`.
+    and y, so that a method with the step size 1 / curvature never increases the objective. A kink is allowed only where
+    the loss bends down, for example where an outlier loses its influence. Results must keep shape and dtype, leave the
+    given arrays unchanged, and treat each entry by itself. Values must be finite and at least 0. If the loss has the
+    optional method `restored`, it must be the inverse of `prepared`.
 
     Parameters
     ----------
     loss : str or Loss
         The loss, or the name of one.
     observed : array, optional
-        Observed values to try, such as some of your data; needed if the loss takes only special values and has no
-        method `prepared` that refuses others. By default values around 0, counts, -1 and +1, or 0 and 1, whichever the
-        loss takes.
+        Observed values to try, such as some of your data. They are needed if the loss takes only special values and has
+        no method `prepared` that refuses others. By default values around 0, counts, -1 and +1, or 0 and 1 are tried,
+        whichever the loss takes.
     rng : int or numpy Generator, optional
-        Decides the points that are tried.
+        The seed or generator of the points that are tried.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def check_loss(
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Observed values, and what the loss makes of them.
+    """Observed values, raw and prepared by the loss.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class _Sample:
 
 
 def _samples(loss: Loss, observed: ArrayLike | None, rng: np.random.Generator) -> list[_Sample]:
-    """Return values that the loss takes: those of the caller, or every usual kind."""
+    """Return values that the loss accepts: those of the user, or several common kinds."""
     if observed is not None:
         given = real_array(observed, "observed").ravel()
         finite_values(given)
@@ -121,11 +121,11 @@ def _samples(loss: Loss, observed: ArrayLike | None, rng: np.random.Generator) -
 
 
 def _sample(loss: Loss, given: Floats) -> _Sample:
-    """Return what the loss makes of values, or raise a ValueError if it refuses them."""
+    """Return values prepared by the loss, or raise a ValueError if it refuses them."""
     try:
         result = prepare(loss, given.copy())
     except ValueError:
-        # The values are refused, and the sentence says why.
+        # The loss refuses the values, and its message says why.
         raise
     except Exception as error:
         raise Broken(f"prepared raised {type(error).__name__}: {error}") from error
@@ -199,7 +199,7 @@ def _form_findings(loss: Loss, points: _Points) -> Iterator[str]:
         for dtype in [np.float64, np.float32]:
             for shape in [(6,), (2, 3), (0,)]:
                 size = math.prod(shape)
-                # Only near the observed values, where float32 is large enough for the result.
+                # Only near the observed values, where the result does not overflow float32.
                 given = [points.observed[:size].reshape(shape).astype(dtype) for _ in range(2)][:arguments]
                 given[0] += given[0].dtype.type(0.5)
                 before = [array.copy() for array in given]
@@ -246,7 +246,7 @@ def _derivative_findings(loss: Loss, points: _Points) -> Iterator[str]:
     here = call("value", loss.value, x, o)
     derivative = call("derivative", loss.derivative, x, o)
     compared, agrees = np.zeros((2, *x.shape), dtype=bool)
-    # A long step loses few digits and a short one passes few bends; a right derivative agrees with at least one.
+    # A long step loses few digits, and a short one crosses few kinks; a correct derivative agrees with at least one.
     for size in [1e-3, 1e-9, 1e-7, 1e-5]:
         length = size * np.maximum(1.0, 1e-6 * np.abs(x))
         right, left = x + length, x - length
@@ -256,7 +256,7 @@ def _derivative_findings(loss: Loss, points: _Points) -> Iterator[str]:
         rounding = 1e-14 * np.maximum(np.abs(above), np.abs(below)) / length
         # The derivative lies between the two differences, even at a kink.
         inside = lies_between(derivative, forward, backward, rounding + 1e-6 * scale)
-        # A difference lost in rounding shows nothing, and a NaN is reported elsewhere.
+        # A difference lost in rounding proves nothing, and a NaN is reported elsewhere.
         comparable = (rounding <= 1e-2 * scale) & np.isfinite(derivative)
         compared |= comparable
         agrees |= comparable & inside
@@ -296,5 +296,5 @@ def _curvature_findings(loss: Loss, curvature: float, points: _Points, rng: np.r
 
 
 def _place(prediction: float, observed: float) -> str:
-    """Return what a sentence calls a point."""
+    """Return the description of a point, for a finding."""
     return f"prediction {prediction:.6g}, observed {observed:.6g}"

@@ -1,4 +1,4 @@
-"""The check of a penalty."""
+"""Checks for penalties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOPES = 100
 def check_penalty(penalty: str | Penalty, rng: int | np.random.Generator | None = 0) -> Report:
     """Check that the value and the proximal operator of a penalty agree.
 
-    The value must be 0 at 0 and never fall. The proximal operator at singular values s must reach the least
+    The value must be 0 at 0 and nondecreasing. The proximal operator at singular values s must reach the least
     1/2 |y - s|^2 + weight * value(y) that a search on a grid, one singular value at a time, can find. Its result must
     lie between 0 and s, be sorted from large to small, and keep the shape and the dtype of s. Singular values of 0 must
     lead to no division by zero, and the candidates of an `Elementwise` penalty must be finite there. If the penalty has
@@ -32,7 +32,7 @@ def check_penalty(penalty: str | Penalty, rng: int | np.random.Generator | None 
     penalty : str or Penalty
         The penalty, or the name of one that takes no theta.
     rng : int or numpy Generator, optional
-        Decides the points that are tried.
+        The seed or generator of the points that are tried.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def _kappa_findings(penalty: Penalty) -> Iterator[str]:
 
 def _slope_findings(penalty: Penalty, rng: np.random.Generator) -> Iterator[str]:
     """Yield where the optional slope is not the derivative of the value of one singular value."""
-    # The slope of the base class only says that there is none.
+    # The slope of the base class only raises an error.
     if getattr(type(penalty), "slope", Elementwise.slope) is Elementwise.slope:
         return
     function: Any = penalty.slope  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def _slope_findings(penalty: Penalty, rng: np.random.Generator) -> Iterator[str]
     slope = np.asarray(call("slope", function, s.copy()))
     here = _kappa(penalty, s)
     agrees = np.zeros(s.shape, dtype=bool)
-    # A long step loses few digits and a short one passes few bends; a right slope agrees with at least one.
+    # A long step loses few digits, and a short one crosses few kinks; a correct slope agrees with at least one.
     for size in [1e-3, 1e-7, 1e-5]:
         right, left = s * (1 + size), s * (1 - size)
         above, below = _kappa(penalty, right), _kappa(penalty, left)
@@ -133,7 +133,7 @@ def _slope_findings(penalty: Penalty, rng: np.random.Generator) -> Iterator[str]
 
 
 def _kappa(penalty: Penalty, s: Floats) -> NDArray[np.float64]:
-    """Return the value of each singular value by itself, after those that are free."""
+    """Return the value of each single singular value, after the free ones."""
     leading = np.full(int(getattr(penalty, "free", 0)), 1e6)
     return np.array([_value(penalty, np.append(leading, one)) for one in s])
 
@@ -217,7 +217,7 @@ def _prox_findings(penalty: Penalty, rng: np.random.Generator) -> Iterator[str]:
 
 
 def _searched(penalty: Penalty, y: Floats, s: Floats, weight: float) -> tuple[Floats, float]:
-    """Return the best point that differs from y in one place, and its objective."""
+    """Return the best point that differs from y in one element, and its objective."""
     best, least = y, math.inf
     for place in range(len(s)):
         near = y[place] * (1 + np.array([-1e-2, -1e-3, 1e-3, 1e-2]))
@@ -237,7 +237,7 @@ def _objective(penalty: Penalty, y: Floats, s: Floats, weight: float) -> float:
 
 
 def _some_singular_values(penalty: Penalty, rng: np.random.Generator, trials: int) -> Iterator[Floats]:
-    """Yield sorted singular values of several sizes and numbers, after those that are free."""
+    """Yield sorted singular values of various sizes and numbers, after the free ones."""
     free = np.full(int(getattr(penalty, "free", 0)), 100.0)
     for trial in range(trials):
         penalised = 10.0 ** rng.uniform(-2.0, 1.5, 1 + trial % 4)
@@ -245,10 +245,10 @@ def _some_singular_values(penalty: Penalty, rng: np.random.Generator, trials: in
 
 
 def _some_weights(rng: np.random.Generator, trials: int) -> list[float]:
-    """Return weights of several sizes."""
+    """Return weights of various sizes."""
     return [float(weight) for weight in 10.0 ** rng.uniform(-2.0, 1.5, trials)]
 
 
 def _row(numbers: Floats) -> str:
-    """Return a few numbers as a sentence shows them."""
+    """Return a few numbers as text, for a finding."""
     return "[" + ", ".join(f"{number:.6g}" for number in numbers) + "]"

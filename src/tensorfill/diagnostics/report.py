@@ -1,4 +1,4 @@
-"""The result of a check, and how the checks call code of the user's own."""
+"""The result of a check, and safe calls of user code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._support.types import Booleans, Floats
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found.
+    """The findings of a check.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ class Broken(Exception):
 
 
 def name_of(checked: Any) -> str:
-    """Return what a sentence calls an object: the name of its class, if it has no text of its own."""
+    """Return the name of an object for a finding: its repr, or its class if it has only the default repr."""
     text = repr(checked)
     return type(checked).__name__ if " object at 0x" in text else text
 
 
 def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Return the result of a function of the user's own, or raise `Broken` with the error that it raised."""
+    """Return the result of a user's function, or raise `Broken` with the error that it raised."""
     try:
         return function(*given)
     except Exception as error:
@@ -69,7 +69,7 @@ def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 def furthest(wrong: Booleans, by: Floats) -> int:
-    """Return the place of the wrong point that is furthest off."""
+    """Return the index of the wrong point that is furthest off."""
     return int(np.argmax(np.where(wrong, by, -np.inf)))
 
 

@@ -1,8 +1,8 @@
-"""Graph Laplacians, which say that some slices of a tensor are alike.
+"""Graph Laplacians, which encode that some slices of a tensor are similar.
 
-`build` makes Laplacians from edges, `kernel` makes graphs from places or features, `checking` checks the Laplacian that
-a caller gives. If only the width of a kernel is not known, `haversine` and `knn` return a `KernelGraph`, which makes
-the Laplacian of any width.
+`build` makes Laplacians from edges, `kernel` makes graphs from places or features, `checking` validates a Laplacian
+that the user gives. If the width of a kernel is not given, `haversine` and `knn` return a `KernelGraph`, which makes
+the Laplacian for any width.
 """
 
 from .build import chain, from_adjacency, grid, ring

@@ -26,7 +26,7 @@ from .matrices import as_sparse, first_marked, require_finite, rounding_of, symm
 
 
 def from_adjacency(weights: Any) -> csr_array:
-    """Return the Laplacian G = D - W of the graph with these weights of its edges.
+    """Return the Laplacian G = D - W of the graph with these edge weights.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def from_adjacency(weights: Any) -> csr_array:
 
 
 def chain(size: int) -> csr_array:
-    """Return the Laplacian of `size` nodes in a row, each joined to the next with weight 1, as for time steps.
+    """Return the Laplacian of `size` nodes in a row, each joined to the next with weight 1, for example time steps.
 
     x^T G x = sum_i (x_i+1 - x_i)^2, and the eigenvalues are 2 - 2 cos(pi k / size) for k = 0, ..., size - 1.
 
@@ -79,10 +79,10 @@ def chain(size: int) -> csr_array:
 
 
 def ring(size: int) -> csr_array:
-    """Return the Laplacian of `size` nodes in a circle, as for hours of a day or months of a year.
+    """Return the Laplacian of `size` nodes in a circle, for example hours of a day or months of a year.
 
     It is a chain whose last node is joined to the first one, with the eigenvalues 2 - 2 cos(2 pi k / size) for
-    k = 0, ..., size - 1. One or two nodes have no edge left that could close the circle, so they stay a chain.
+    k = 0, ..., size - 1. With one or two nodes no edge is left to close the circle, so the result is a chain.
 
     Examples
     --------

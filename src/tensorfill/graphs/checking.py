@@ -1,4 +1,4 @@
-"""Checks of a Laplacian that a caller gives, and bounds of its eigenvalues."""
+"""Validation of a Laplacian given by the user, and bounds of its eigenvalues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .kernel import KernelGraph
 from .matrices import ROUNDING, as_sparse, require_finite, rounding_of, symmetrised
 
 ALL_EIGENVALUES_UP_TO = 1000
-"""Up to this size all eigenvalues are computed, above it only the one that is needed."""
+"""Up to this size all eigenvalues are computed; above, only the required one."""
 
 SEARCH_EFFORT = 2_000_000
 """The search for an eigenvalue stops after about this many restarts times nodes, a few seconds."""
@@ -23,12 +23,12 @@ SEARCH_RESIDUAL = 1e-5
 
 
 def check_laplacian(graph: Any, size: int, mode: int) -> csr_array:
-    """Return the Laplacian that a caller gave for a mode, after checking that it is valid.
+    """Validate the Laplacian given for a mode, and return it.
 
     It must be symmetric, up to rounding, and positive semidefinite: diagonally dominant, as Laplacians are, or without
     an eigenvalue below -1e-8 times the largest. Its rows need not sum to zero: the identity is allowed and
-    penalises the squared Frobenius norm. For more than 1,000 nodes the search for the smallest eigenvalue has a limited
-    effort, and the matrix is accepted if the search finds none below zero.
+    penalises the squared Frobenius norm. For more than 1,000 nodes the search for the smallest eigenvalue is limited,
+    and the matrix is accepted if the search finds none below zero.
 
     A matrix of edge weights or similarities, given by mistake for a Laplacian, is recognised by its constant diagonal
     and the absence of negative entries.

@@ -1,4 +1,4 @@
-"""Graphs whose edges get their weight from their length, by a kernel of some width."""
+"""Graphs whose edge weights are a kernel of the edge length."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from .._support.types import Floats, Integers
 from .build import laplacian_of_edges
 
 EARTH_RADIUS_KM = 6371.0
-"""The mean radius of the Earth: radians of arc times this are kilometres."""
+"""The mean radius of the Earth, which converts radians of arc to kilometres."""
 
 WIDTHS_PROPOSED = 8
 """How many widths a kernel graph proposes."""
 
 MOST_PLACES_IN_PAIRS = 10_000
-"""The most nodes of a graph with an edge for every pair: 50 million edges, about 2 GB while they are built."""
+"""The largest number of nodes of a graph with an edge for every pair: 50 million edges, about 2 GB during
+construction."""
 
 
 def great_circle(latlon: ArrayLike) -> Floats:
@@ -53,7 +54,7 @@ def great_circle(latlon: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class KernelGraph:
-    """A graph whose edges have a length, and get their weight from it by a kernel of some width.
+    """A graph whose edge weights are a kernel of the edge length, for any width of the kernel.
 
     The weight of an edge of length d is w = exp(-2 d / width). `haversine` and `knn` return a kernel graph if no width
     is given. The width can then be chosen by the error on held-out entries.
@@ -95,7 +96,7 @@ class KernelGraph:
 
         The smallest is half of the median distance to the nearest neighbour: the edge to a nearest neighbour then
         weighs about exp(-4), and the others almost nothing. The largest is the length of the longest edge: all edges
-        then weigh between exp(-2) and 1. Distances of zero do not count. If all are zero, the graph is the same for
+        then weigh between exp(-2) and 1. Distances of zero are ignored. If all are zero, the graph is the same for
         every width, and 1.0 is the only candidate.
         """
         positive = self.distances > 0
@@ -121,7 +122,7 @@ def haversine(latlon: ArrayLike, width: None = None, neighbours: int | None = No
 @overload
 def haversine(latlon: ArrayLike, width: float, neighbours: int | None = None) -> csr_array: ...
 def haversine(latlon: ArrayLike, width: float | None = None, neighbours: int | None = None) -> Any:
-    """Return the graph of places on the Earth, in which an edge weighs less the farther apart its ends are.
+    """Return the graph of places on the Earth, with weights that decrease with distance.
 
     The weight of the edge between i and j is
 
@@ -148,7 +149,7 @@ def haversine(latlon: ArrayLike, width: float | None = None, neighbours: int | N
     csr_array, shape (n, n)
         The Laplacian, if `width` was given.
     KernelGraph
-        Otherwise the graph, which makes the Laplacian of any width.
+        Otherwise the graph, which makes the Laplacian for any width.
 
     Examples
     --------
@@ -202,7 +203,7 @@ def knn(features: ArrayLike, neighbours: int, width: float | None = None) -> Any
     csr_array, shape (n, n)
         The Laplacian, if `width` was given.
     KernelGraph
-        Otherwise the graph, which makes the Laplacian of any width.
+        Otherwise the graph, which makes the Laplacian for any width.
 
     Examples
     --------
@@ -236,7 +237,7 @@ def _nearest(points: Floats, neighbours: int) -> tuple[int, Integers]:
         raise ValueError(f"neighbours must be below the number of nodes, {size}, but {neighbours} was given.")
     nodes = np.arange(size)
     _, near = cKDTree(points).query(points, k=neighbours + 1)
-    # A point among many equal ones may not find itself. Then the last neighbour found is the one too many.
+    # A point among many equal ones may not be among its neighbours. Then the last neighbour is dropped instead.
     extra = near == nodes[:, None]
     extra[~extra.any(axis=1), -1] = True
     pairs = np.stack([np.repeat(nodes, neighbours), near[~extra]], axis=1)
@@ -263,7 +264,7 @@ def _places(latlon: ArrayLike) -> Floats:
 
 
 def _arcs(first: Floats, second: Floats) -> Floats:
-    """Return the great-circle distances in radians between two arrays of places, which broadcast."""
+    """Return the great-circle distances in radians between two arrays of places, with broadcasting."""
     first, second = np.radians(first), np.radians(second)
     half = np.sin((first - second) / 2) ** 2
     squared = half[..., 0] + np.cos(first[..., 0]) * np.cos(second[..., 0]) * half[..., 1]

@@ -1,4 +1,4 @@
-"""Square matrices that a caller gives: read as sparse float64 matrices, and checked entry by entry."""
+"""Square matrices given by the user: converted to sparse float64 matrices and validated."""
 
 from __future__ import annotations
 

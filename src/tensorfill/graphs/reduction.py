@@ -1,4 +1,4 @@
-"""Slices without any observed entry: how to leave them out of a problem, and fill them by the graph of their mode.
+"""Slices without any observed entry: leave them out of a problem, and fill them from the graph of their mode.
 
 Low rank alone does not determine a slice without any observed entry, but a graph does. For given values X_o of the
 observed slices, the values X_u of the other slices that minimise Tr(Y^T G Y) are their harmonic extension,
@@ -30,10 +30,10 @@ Graph: TypeAlias = Any
 """A Laplacian, as a `scipy.sparse.csr_array`."""
 
 NUGGET = 1e-9
-"""Added to the diagonal of G_uu, as a share of its mean: parts of a graph without any observed slice become 0."""
+"""Added to the diagonal of G_uu, relative to its mean, so that graph components without any observed slice become 0."""
 
 EXPLICIT_UP_TO = 1.0
-"""Up to this curvature, relative to that of the loss, a Laplacian is used as it is, and above it by its resolvent."""
+"""Up to this curvature, relative to that of the loss, a Laplacian is used directly; above, its resolvent is used."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ _HOMES = {"open": ("parquet_files", "open_files"), "read": ("formats", "read"), 
 
 
 def __getattr__(name: str) -> Any:
-    """Import the formats on first use: fits are saved and facts are read without them."""
+    """Import the formats on first use; saving fits and reading facts do not need them."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, function = _HOMES[name]

@@ -1,4 +1,4 @@
-"""The arrays of numpy's files, read without pickle, and only where the file has the bytes that its header promises."""
+"""Arrays in numpy's files, read without pickle and only if the file has the size that its header states."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from .source import Source
 
 KINDS = "biufcmMUS"
-"""The kinds of arrays that are read: numbers, dates and texts, but no objects, which are pickles."""
+"""The kinds of arrays that are read: numbers, dates and texts, but not objects, which are pickles."""
 
 LAST_LETTER = 0x10FFFF
-"""The last letter of Unicode."""
+"""The last code point of Unicode."""
 
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What a file says of an array.
+    """The header of an array in a file.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class ArrayHeader:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the array takes."""
+        """The number of bytes of the array."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -56,7 +56,7 @@ def read_header(file: IO[bytes]) -> ArrayHeader | None:
 
 
 def read_array(file: IO[bytes], size: int) -> NDArray[Any]:
-    """Return an array from a file of `size` bytes, which must have as many as the header promises."""
+    """Return an array from a file of `size` bytes, which must match the header."""
     start = file.tell()
     header = read_header(file)
     if header is None:
@@ -66,7 +66,7 @@ def read_array(file: IO[bytes], size: int) -> NDArray[Any]:
         raise ValueError(f"its header promises {header.nbytes:,} bytes, but {left:,} follow")
     file.seek(start)
     array = np.lib.format.read_array(file, allow_pickle=False)
-    # Later code expects numbers in the order of this machine.
+    # Later code expects native byte order.
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "U" and array.size:
         letters = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
@@ -93,7 +93,7 @@ class Archive:
         for name, member in self._members.items():
             with file.open(member) as stream:
                 header = read_header(stream)
-            # Objects beside the arrays are no reason to refuse the file; they are not read.
+            # Objects beside the arrays are skipped; the file is still valid.
             if header is not None:
                 self.headers[name] = header
 
@@ -115,7 +115,7 @@ def names_of_arrays(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as file:
             return [name.removesuffix(".npy") for name in file.namelist()]
     except Exception:
-        # A damaged archive raises errors of many kinds, and whoever reads it says better what is wrong.
+        # A damaged archive raises errors of many kinds; the reader of the file reports them better.
         return []
 
 

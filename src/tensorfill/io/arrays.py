@@ -1,4 +1,4 @@
-"""numpy's own files, without pickle: .npy for one array, .npz for several or for a sparse tensor with its labels."""
+"""numpy's files, without pickle: .npy for one array, .npz for several or for a sparse tensor with its labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LISTED = {"coords", "values", "shape"}
 """The arrays of a sparse tensor."""
 
 AS_FLOAT = 8
-"""The bytes of a number in a tensor, however few it has in the file."""
+"""The bytes of a number in memory, which may be more than in the file."""
 
 _NAMES, _KEYS = "mode_names", "mode_keys_"
 
@@ -36,7 +36,7 @@ def read_npy(source: Source, *, missing: str | None = None, mask: Mask | None = 
     missing
         ``"nan"``, the default; ``"zero"`` if zeros are missing too.
     mask
-        An array that is not zero where entries were observed.
+        An array that is nonzero where entries were observed.
     """
     array = npy_array(source)
     source.need(AS_FLOAT * array.size)
@@ -79,7 +79,7 @@ def read_npz(
     name
         The array to read, if several have two modes or more.
     mask
-        An array that is not zero where entries were observed.
+        An array that is nonzero where entries were observed.
     """
     path = source.path
     with opened_archive(source) as file:

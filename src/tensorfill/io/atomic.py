@@ -17,7 +17,7 @@ if sys.platform != "win32":
     import fcntl
 
 PREFIX = ".tensorfill-unfinished-"
-"""How the name of a folder begins that holds a file while it is written."""
+"""The prefix of the temporary folder of a file that is being written."""
 
 _UNFINISHED = re.compile(re.escape(PREFIX) + r"\w{8}")
 
@@ -34,11 +34,11 @@ def written_beside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def named_beside(path: str | PathLike[str]) -> Iterator[Path]:
-    """Give the name of an empty file that becomes `path` at the end, for writers that open files themselves.
+    """Yield the name of an empty file that becomes `path` at the end, for writers that open files themselves.
 
     An error or an interrupt leaves an existing file unchanged. A link is followed, an existing file keeps its
-    permissions, and a new one gets those of any new file. Everything is on the disk before the file gets its name. What
-    a killed run left in the folder is removed.
+    permissions, and a new one gets those of any new file. All data is on the disk before the file gets its name.
+    Leftovers of killed runs are removed from the folder.
     """
     target = _target(path)
     with _in_words(path), _own_folder(target.parent) as folder:
@@ -53,14 +53,14 @@ def named_beside(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def check_writable(path: str | PathLike[str]) -> None:
-    """Raise an error if a file could not be written to this path; nothing is left there."""
+    """Raise an error if a file could not be written to this path, without leaving anything behind."""
     target = _target(path)
     with _in_words(path), _own_folder(target.parent) as folder:
         _create(folder / target.name, target)
 
 
 def _target(path: str | PathLike[str]) -> Path:
-    """Return the file that is to be replaced, at the end of all links."""
+    """Return the file to be replaced, with all links resolved."""
     with _in_words(path):
         target = Path(os.path.realpath(path))
         is_there, is_file, is_folder = target.exists(), target.is_file(), target.is_dir()
@@ -75,39 +75,39 @@ def _target(path: str | PathLike[str]) -> Path:
 
 @contextmanager
 def _in_words(path: str | PathLike[str]) -> Iterator[None]:
-    """Turn an error of the system into a sentence."""
+    """Turn an error of the operating system into a sentence."""
     try:
         yield
     except OSError as error:
-        # Libraries add sentences of their own to that of the system.
+        # Libraries add their text to that of the system.
         said = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
         reason = said.partition(". ")[0].rstrip(".")
         raise OSError(f"{path} cannot be written: {reason}; choose another path.") from error
 
 
 def _create(beside: Path, target: Path) -> int:
-    """Create an empty file, and return the permissions that it shall have: those of `target`, or of any new file."""
-    # The system applies the umask. Asking for the umask means setting it, also for other threads.
+    """Create an empty file, and return its final permissions: those of `target`, or the default for new files."""
+    # The system applies the umask. Reading the umask would set it, also for other threads.
     os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     mode = stat.S_IMODE(beside.stat().st_mode)
     if target.exists():
         old = target.stat()
         mode = old.st_mode & 0o777
         if hasattr(os, "chown"):
-            # Only root may keep the owner of another's file.
+            # Only root may preserve the owner of a file that belongs to another user.
             with suppress(OSError):
                 os.chown(beside, old.st_uid, old.st_gid)
     beside.chmod(mode | stat.S_IRUSR | stat.S_IWUSR)
     return mode
 
 
-# A folder for each unfinished file: only its owner can look into it, and a lock on it shows that its run is alive.
-# The lock is on the folder, since HDF5 wants to lock the file itself.
+# A folder for each unfinished file: only its owner can read it, and a lock on it shows that its run is alive.
+# The lock is on the folder, because HDF5 locks the file itself.
 
 
 @contextmanager
 def _own_folder(parent: Path) -> Iterator[Path]:
-    """Make a hidden folder that no other run removes while this one lives, and remove it at the end."""
+    """Create a hidden folder that no other run removes while this one is alive, and remove it at the end."""
     _remove_strays(parent)
     folder, lock = _locked_folder(parent)
     try:
@@ -126,12 +126,12 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         if sys.platform == "win32":
             return folder, None
-        # Another run may take it for a stray before it is locked, and then a new one is made.
+        # Another run may remove it as a leftover before it is locked; then a new one is created.
         with suppress(FileNotFoundError):
-            # A umask may have taken the right to write in it.
+            # The umask may forbid writing in it.
             folder.chmod(0o700)
             lock = os.open(folder, os.O_RDONLY)
-            # A disk without locks is no reason not to write; nobody can remove strays there.
+            # Without locks on this disk the file is still written; leftovers are then not removed.
             with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_SH)
             if folder.exists():
@@ -146,7 +146,7 @@ def _remove_strays(parent: Path) -> None:
     with os.scandir(parent) as found:
         strays = [each.path for each in found if _UNFINISHED.fullmatch(each.name)]
     for stray in strays:
-        # Not ours to open, locked by a run that is alive, or removed by another at the same time: left alone.
+        # Not readable, locked by a live run, or removed by another run at the same time: left alone.
         with suppress(OSError):
             lock = os.open(stray, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
@@ -159,10 +159,10 @@ def _remove_strays(parent: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Write the new name of a file to the disk."""
+    """Flush the new name of a file to the disk."""
     if sys.platform == "win32":
         return
-    # Some network disks cannot do this; the file itself is complete.
+    # Some network disks do not support this; the file itself is complete.
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

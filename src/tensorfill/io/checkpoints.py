@@ -1,8 +1,8 @@
-"""Checkpoints: the journal of a run as an npz file, from which a run that was killed goes on.
+"""Checkpoints: the journal of a run as an npz file, from which a killed run is resumed.
 
-The file holds every finished piece of work, by the fingerprint of what was asked, and the draft of a long one. It is
-written beside the run and takes its name only when it is whole, so a run that is killed leaves the last whole one.
-Writing copies what was there before, which costs time, so it waits until the time since the last one makes up for it.
+The file holds every finished piece of work, by the fingerprint of its inputs, and the draft of a long one. It is
+written under a temporary name and renamed when it is complete, so a killed run leaves the last complete file. Each
+write copies the previous content, which takes time, so writes are spaced such that their cost stays small.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ EVERY = 60.0
 """Seconds after which the draft of a long piece of work is written."""
 
 SHARE = 0.015
-"""Writing takes at most this share of the time since the file was last written."""
+"""Writing may take at most this share of the time since the last write."""
 
 FIRST_COST, BYTES_A_SECOND = 0.01, 2e8
-"""What writing is thought to cost before it was measured: seconds, and bytes in a second."""
+"""The assumed cost of writing until it has been measured: seconds, and bytes per second."""
 
 MOST_BYTES = 2**32
-"""A larger file leaves out pieces of work, those first that took the least time for their bytes. A run that goes on
-makes them again."""
+"""If the file would be larger, pieces of work are left out, starting with those that took the least time per byte. A
+resumed run repeats them."""
 
 FIELDS = {"version", "tensorfill", "asked", "seconds", "bytes"}
 HEADER = "header.npy"
 DRAFT = "draft-"
-"""What the header says, the member of the file that holds it, and what the names of drafts begin with."""
+"""The format name in the header, the member of the file that holds it, and the prefix of drafts."""
 
 INSTEAD = "give another path, or start over with resume=False (--start-over)"
 
@@ -56,16 +56,16 @@ T = TypeVar("T")
 
 
 class Checkpoint(Journal):
-    """A journal that is a file; what is new is written, at the latest, at the end of the context.
+    """A journal stored in a file; new results are written at the latest at the end of the context.
 
     Parameters
     ----------
     path
-        The file. It is written at once, so that a path that cannot be written to is refused before the work.
+        The file. It is written at once, so that an unwritable path is refused before the work starts.
     asked
-        What the run is asked, by name: ``"data"``, ``"settings"`` and ``"seed"``. The file of another run is refused.
+        The inputs of the run by name: ``"data"``, ``"settings"`` and ``"seed"``. The file of another run is refused.
     fresh
-        Whether to start over if there is a file.
+        Whether to start over if the file exists.
     """
 
     def __init__(self, path: str | PathLike[str], asked: Mapping[str, str], *, fresh: bool = False) -> None:
@@ -105,7 +105,7 @@ class Checkpoint(Journal):
         rng: np.random.Generator | None = None,
         is_finished: Callable[[T], bool] = lambda answer: True,
     ) -> T:
-        """Return the answer that is kept for what is asked, or compute and keep it; see `Journal.recall`."""
+        """Return the stored result for these inputs, or compute and store it; see `Journal.recall`."""
         key = fingerprint(asked, rng)
         found = self._found(key)
         if found is not None:
@@ -123,18 +123,18 @@ class Checkpoint(Journal):
         return answer
 
     def write_if_due(self, least: float) -> None:
-        """Write what is new, if the last time is so many seconds ago and the cost is small against that."""
+        """Write new results if the last write is `least` seconds ago and the cost is small in comparison."""
         with self._lock:
             if self.is_due(least):
                 self._try_to_write()
 
     def is_due(self, least: float) -> bool:
-        """Return whether the last time is so many seconds ago, and the cost of writing is small against that."""
+        """Return whether the last write is `least` seconds ago and the cost of writing is small in comparison."""
         expected = max(self._cost, FIRST_COST + sum(self._bytes.values()) / self._speed)
         return time.monotonic() - self._written_at >= max(least, expected / SHARE)
 
     def _found(self, name: str) -> Any:
-        """Return what is kept with this name; None if there is nothing."""
+        """Return the entry with this name; None if there is none."""
         with self._lock:
             if name in self._new:
                 return self._new[name].content()
@@ -143,11 +143,11 @@ class Checkpoint(Journal):
             try:
                 return read_entry(name, self._opened())
             except FileNotFoundError:
-                # Somebody removed the file, and the work is done again.
+                # The file was removed, so the work is repeated.
                 self._forget(name)
                 return None
             except Exception as error:
-                # Whatever a reader of zip files, arrays and JSON finds wrong with bytes that are not those written.
+                # Damaged bytes raise errors of many kinds in the readers of zip files, arrays and JSON.
                 raise ValueError(f"{self.path} is damaged; {INSTEAD}.") from error
 
     def _opened(self) -> zipfile.ZipFile:
@@ -170,7 +170,7 @@ class Checkpoint(Journal):
             each.pop(name, None)
 
     def _try_to_write(self) -> None:
-        """Write the file, or warn that it could not be; the run goes on."""
+        """Write the file, or warn on failure; the run continues."""
         try:
             self._write()
         except OSError as error:
@@ -178,7 +178,7 @@ class Checkpoint(Journal):
             warnings.warn(f"The checkpoint {error}; the run goes on without it.", stacklevel=2)
 
     def _write(self) -> None:
-        """Write the file anew: what it has and what is new, without what was left out or forgotten."""
+        """Rewrite the file with the kept and the new entries."""
         began = time.monotonic()
         if self._last is None and not self.path.exists():
             for name in self._bytes.keys() - self._new.keys():
@@ -194,7 +194,7 @@ class Checkpoint(Journal):
                 self._copy(file)
             for name, entry in self._new.items():
                 entry.write(name, file)
-            # Some systems do not replace a file that is open.
+            # Some systems cannot replace an open file.
             self._close()
         self._new.clear()
         self._written_at = time.monotonic()
@@ -203,7 +203,7 @@ class Checkpoint(Journal):
             self._speed = total / self._cost
 
     def _copy(self, file: zipfile.ZipFile) -> None:
-        """Copy what is kept of the last file."""
+        """Copy the kept entries of the last file."""
         kept = self._bytes.keys() - self._new.keys()
         try:
             last = self._opened()
@@ -215,7 +215,7 @@ class Checkpoint(Journal):
             raise OSError(f"{self.path} is damaged and cannot be written anew") from error
 
     def _leave_out(self) -> None:
-        """Leave out pieces until the file is small enough."""
+        """Drop entries until the file is small enough."""
         while len(self._bytes) > 1 and sum(self._bytes.values()) > MOST_BYTES:
             self._forget(min(self._bytes, key=lambda name: self._seconds[name] / self._bytes[name]))
 
@@ -229,7 +229,7 @@ class _FileDraft(Draft):
         self.state = checkpoint._found(name)
 
     def offer(self, state: Callable[[], Mapping[str, Any]], *, last: bool = False) -> None:
-        """Keep a state, if it is time to or if it is the last of this run."""
+        """Keep a state, if it is due or the last one of this run."""
         checkpoint = self._checkpoint
         if last or checkpoint.is_due(EVERY):
             with checkpoint._lock:
@@ -238,12 +238,12 @@ class _FileDraft(Draft):
 
 
 def header_of(path: Path, *, of_any_version: bool = False) -> dict[str, Any]:
-    """Return what a checkpoint says of itself; refuse another file and, unless it may be, one of another version."""
+    """Return the header of a checkpoint; refuse other files and, unless allowed, other versions."""
     try:
         with zipfile.ZipFile(path) as file:
             header = json.loads(str(read_array(file, HEADER)))
         is_one = isinstance(header, dict) and header.get("format") == FORMAT and header.keys() >= FIELDS
-    except Exception:  # whatever a reader finds wrong with bytes of any kind
+    except Exception:  # damaged bytes raise errors of many kinds
         is_one = False
     if not is_one:
         raise ValueError(f"{path} is there but is not a checkpoint, or it is damaged; give another path.")
@@ -256,7 +256,7 @@ def header_of(path: Path, *, of_any_version: bool = False) -> dict[str, Any]:
 
 
 def refuse_another_run(path: Path, header: Mapping[str, Any], asked: Mapping[str, str]) -> None:
-    """Refuse the checkpoint of other data, other settings or another seed, with one sentence."""
+    """Raise an error if the checkpoint belongs to other data, other settings or another seed."""
     words = {"data": "other data", "settings": "the same data and other settings", "seed": "another seed"}
     for name, what in words.items():
         if header["asked"].get(name) != asked[name]:
@@ -264,7 +264,7 @@ def refuse_another_run(path: Path, header: Mapping[str, Any], asked: Mapping[str
 
 
 def kept_seed(path: str | PathLike[str] | None, resume: bool | str) -> int | None:
-    """Return the seed of the run that goes on, None if there is none; refuse a run that must go on and cannot."""
+    """Return the seed of the run to resume, None if there is none; raise an error if it must resume but cannot."""
     if not isinstance(resume, bool) and resume != "auto":
         raise ValueError(f"resume must be True, False or 'auto', but {resume!r} was given.")
     if path is None and resume is True:
@@ -281,5 +281,5 @@ def kept_seed(path: str | PathLike[str] | None, resume: bool | str) -> int | Non
 def opened(
     path: str | PathLike[str] | None, asked: Callable[[], Mapping[str, str]], *, fresh: bool
 ) -> AbstractContextManager[Journal]:
-    """Return the journal of a run: a file, or one that keeps nothing."""
+    """Return the journal of a run: a checkpoint, or one that keeps nothing."""
     return nullcontext(NO_JOURNAL) if path is None else Checkpoint(path, asked(), fresh=fresh)

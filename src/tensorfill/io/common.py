@@ -1,4 +1,4 @@
-"""The parts that readers and writers of all formats share."""
+"""Helpers shared by the readers and writers of all formats."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ..models.base import DENSE_LIMIT
 from ..observations import Observations
 
 LONGEST_NAME, MOST_NAMED = 40, 8
-"""Letters of a name, and number of names, in a sentence."""
+"""The largest length of a name, and the largest number of names, in a message."""
 
 Mask = ArrayLike
-"""Where entries were observed: an array that is not zero there."""
+"""A mask: an array that is nonzero where entries were observed."""
 
 
 def dense_labelled(
@@ -35,18 +35,18 @@ def dense_labelled(
     mask: Mask | None = None,
     restore: Callable[[Floats], Any] | None = None,
 ) -> Labelled:
-    """Return the observations in an array that a file holds in full.
+    """Return the observations of a dense array from a file.
 
     Parameters
     ----------
     array
         The numbers; NaN is missing.
     labels
-        The names of its modes and indices, if it has any.
+        The labels of the array, if it has any.
     missing
         ``"zero"`` if zeros are missing too; None and ``"nan"`` if only NaN is.
     mask
-        Not zero where entries were observed, for all modes of `array` or for the first ones.
+        Nonzero where entries were observed, for all modes of `array` or for the leading ones.
     restore
         As in `Labelled`.
     """
@@ -58,7 +58,7 @@ def dense_labelled(
 
 
 def _spread(flags: Booleans, shape: tuple[int, ...]) -> Booleans:
-    """Return a mask for all modes, from one for all or for the first ones, as for the pixels of a coloured picture."""
+    """Return a mask for all modes from one for the leading modes, for example for the pixels of a colour picture."""
     if flags.shape == shape:
         return flags
     if flags.shape != shape[: flags.ndim]:
@@ -70,14 +70,14 @@ def _spread(flags: Booleans, shape: tuple[int, ...]) -> Booleans:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """A tensor that a format writes.
+    """A tensor to be written.
 
     Parameters
     ----------
     labels
         The names of its modes and indices.
     given
-        The object that the caller gave, which its own format can write unchanged.
+        The object that was given, which some formats can write unchanged.
     taken
         Its entries, if they are known already.
     """
@@ -89,7 +89,7 @@ class Content:
     @cached_property
     def values(self) -> Observations | NDArray[Any]:
         """The observed entries of a tensor, or an array."""
-        # An object that its own format writes is not taken apart: of a table that may not even be possible.
+        # An object that is written unchanged is not converted, which may not even be possible for a table.
         return take_in(self.given).observations if self.taken is None else self.taken
 
     @property
@@ -121,7 +121,7 @@ class Content:
         return self.values.to_dense(max_bytes=math.inf)
 
     def whole(self, what: str) -> NDArray[Any]:
-        """Return an array with nothing missing, for formats that cannot hold missing entries."""
+        """Return an array without missing entries, for formats that cannot hold them."""
         array = self.dense()
         missing = int(np.count_nonzero(np.isnan(array))) if array.dtype.kind == "f" else 0
         if missing:
@@ -154,11 +154,11 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
     Parameters
     ----------
     path
-        The file, for the sentence.
+        The file, for error messages.
     sizes
         The shape of each array of numbers that the file holds, by name.
     name
-        The array that the caller asks for, if any.
+        The requested array, if any.
     candidates
         The arrays that may be a tensor.
     """
@@ -177,6 +177,6 @@ def chosen_array(path: Path, sizes: dict[str, tuple[int, ...]], name: str | None
 
 
 def _listed(sizes: dict[str, tuple[int, ...]]) -> str:
-    """Return the arrays that a file holds as they stand in a sentence, the first of them if there are many."""
+    """Return the names and shapes of arrays as text for a message, only the first if there are many."""
     first = [f"{each[:LONGEST_NAME]!r} {shape}" for each, shape in list(sizes.items())[:MOST_NAMED]]
     return ", ".join(first) + (f" and {len(sizes) - MOST_NAMED:,} more" if len(sizes) > MOST_NAMED else "")

@@ -1,9 +1,8 @@
-"""Fits as folders: the model of each range of slices in a file of its own, which the machine that has it writes.
+"""Fits as folders: the model of each range of slices is a separate file, written by the machine that holds it.
 
-A folder has a manifest, which names all other files, with their sizes and checksums. It is written last, and it takes
-the place of an earlier one at once, so a run that is killed leaves the earlier fit as it was. Files are
-``fit-*.npz`` with everything but the model, ``shared-*.npz`` with what all parts of the model share, and
-``part-00000-*.npz`` and so on with the rest.
+A folder has a manifest, which lists all other files with their sizes and checksums. It is written last and replaces an
+earlier one atomically, so a killed run leaves the earlier fit intact. Files are ``fit-*.npz`` with everything but the
+model, ``shared-*.npz`` with what all parts of the model share, and ``part-00000-*.npz`` and so on with the rest.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT, VERSION = "tensorfill-fit-folder", 1
-"""What a manifest says of itself."""
+"""The format and version in a manifest."""
 
 MANIFEST = "manifest.json"
-"""The file that names all others."""
+"""The file that lists all others."""
 
 LONGEST_MANIFEST = 2**26
-"""Bytes of a manifest."""
+"""The largest size of a manifest, in bytes."""
 
 _FILE = re.compile(r"(fit|shared|part-\d{5})-[0-9a-f]{8}\.npz")
 
@@ -71,7 +70,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds.
+    """The contents of a folder.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ class Manifest:
 
     @property
     def files(self) -> list[Written]:
-        """All files that it names."""
+        """All files that it lists."""
         return [self.fit, self.shared, *self.parts]
 
     def shape_of(self, part: int, shape: Sequence[int]) -> tuple[int, ...]:
@@ -110,7 +109,7 @@ class Manifest:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that a fit cannot be saved to: it must be new or empty, or hold a fit already."""
+    """Raise an error unless a folder is new or empty, or holds a fit already."""
     if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
         raise OSError(f"a fit on a cluster is saved to a folder within one that exists, but {folder} was given.")
     if folder.is_dir() and not (folder / MANIFEST).exists() and any(_strangers(folder)):
@@ -118,23 +117,23 @@ def check_folder(folder: Path) -> None:
 
 
 def _strangers(folder: Path) -> Iterator[Path]:
-    """Return the files of a folder that were not written here."""
+    """Return the files in a folder that do not belong to a fit."""
     return (path for path in folder.iterdir() if not _FILE.fullmatch(path.name) and not path.name.startswith(PREFIX))
 
 
 def write_shared(part: FoldedLowRank, folder: Path, run: str, mode: int) -> Written:
-    """Write what the model of any part shares with the others, where that part is."""
+    """Write the arrays that all parts of the model share, on the machine of one part."""
     return _write(folder / f"shared-{run}.npz", _split(part, mode)[0])
 
 
 def write_part(part: FoldedLowRank, folder: Path, run: str, number: int, mode: int) -> Written:
-    """Write what only this part of the model has, where it is."""
+    """Write the arrays that only this part of the model has, on its machine."""
     return _write(folder / f"part-{number:05d}-{run}.npz", _split(part, mode)[1])
 
 
 @contextmanager
 def abandoned_if_it_fails(folder: Path, run: str) -> Iterator[None]:
-    """Remove the files of a run if they cannot all be written."""
+    """Context that removes the files of a run if they cannot all be written."""
     try:
         yield
     except BaseException:
@@ -151,7 +150,7 @@ def write_rest(folder: Path, run: str, fit: Fit) -> Written:
 
 
 def finish(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, when all files are there, and remove those of earlier fits."""
+    """Write the manifest, after all other files, and remove the files of earlier fits."""
     for each in manifest.files:
         path = folder / each.name
         if not path.exists() or path.stat().st_size != each.bytes:
@@ -161,7 +160,7 @@ def finish(folder: Path, manifest: Manifest) -> None:
     content = {"format": FORMAT, "version": VERSION} | asdict(manifest)
     with written_beside(folder / MANIFEST) as file:
         file.write(json.dumps(content, indent=1).encode())
-    # What no manifest names any more; a folder is for one run at a time.
+    # Files that no manifest lists; a folder is for one run at a time.
     named = {each.name for each in manifest.files}
     for path in folder.iterdir():
         if _FILE.fullmatch(path.name) and path.name not in named:
@@ -193,14 +192,14 @@ def _split(part: FoldedLowRank, mode: int) -> tuple[dict[str, NDArray[Any]], dic
 
 
 class FitFolder:
-    """A fit in a folder, of which nothing is trusted.
+    """A fit in a folder, which is not trusted.
 
     Parameters
     ----------
     path
         The folder.
     max_bytes
-        The most bytes that what is read may take; by default half of the machine's memory.
+        The largest size of the content in memory, in bytes; by default half of the machine's memory.
     """
 
     def __init__(self, path: str | PathLike[str], max_bytes: float | None = None) -> None:
@@ -214,7 +213,7 @@ class FitFolder:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all files."""
+        """The total size of all files in bytes."""
         return sum(each.bytes for each in self.manifest.files)
 
     def header(self) -> tuple[FitHeader, dict[str, NDArray[Any]]]:
@@ -237,11 +236,11 @@ class FitFolder:
         Parameters
         ----------
         number
-            Which part.
+            The number of the part.
         shape
             The shape of the whole tensor.
         shared
-            What `shared` returned.
+            The result of `shared`.
         """
         own = self._read(self.manifest.parts[number], _all_arrays)
         with read_as_fit(Source(self.path / self.manifest.parts[number].name)):
@@ -264,7 +263,7 @@ class FitFolder:
         return self.with_model(header, arrays, model)
 
     def with_model(self, header: FitHeader, arrays: dict[str, NDArray[Any]], model: Model) -> dict[str, Any]:
-        """Return the parts of a fit by name, from what `header` returned and a model."""
+        """Return the parts of a fit by name, from the result of `header` and a model."""
         with read_as_fit(Source(self.path / self.manifest.fit.name)):
             return parts_of_fit(header, arrays, model)
 
@@ -283,7 +282,7 @@ def _all_arrays(archive: Archive) -> dict[str, NDArray[Any]]:
 
 
 def _manifest(text: str) -> Manifest:
-    """Return the manifest that a text of JSON describes, or raise a ValueError that says what is wrong with it."""
+    """Return the manifest from JSON text, or raise a ValueError that says what is wrong with it."""
     try:
         said = json.loads(text)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""The header of a saved fit. Every field is checked here, in one place, before anything is made of it."""
+"""The header of a saved fit. Every field is validated here, in one place, before it is used."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")
 """The fields that hold typed objects, as `encoded` writes them."""
 
 LONGEST_NAME = 10_000
-"""Letters of the name of a mode."""
+"""The largest length of the name of a mode."""
 
 
 @dataclass(frozen=True)
 class FitHeader:
-    """What a file says of a fit, besides its arrays.
+    """The description of a fit in its file, besides its arrays.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class FitHeader:
     labels
         The names of the modes, and that of the values.
     restore
-        The description of what restores the original kind of object, by a name in `RESTORERS`.
+        The description of the restorer, with its name in `RESTORERS`.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class FitHeader:
             raise ValueError(f"a name has more than {LONGEST_NAME:,} letters")
 
     def _check_recipe(self, ndim: int) -> None:
-        """Check that the recipe is one for a tensor of this order."""
+        """Check that the recipe suits a tensor of this order."""
         held_out = self.recipe.holdout
         modes = [mode for stage in self.recipe.stages if isinstance(stage, Stage) for mode in stage.modes]
         modes += [each.mode for each in self.baselines if each.mode is not None]
@@ -102,10 +102,10 @@ class FitHeader:
             # The tensor may have grown since.
             if any(len(each) != ndim or min(each) < 1 for each in blocks):
                 raise ValueError("its entries were held out of a tensor of another order")
-        # A report writes these as the arguments of a call.
+        # A report shows these as the arguments of a call.
         if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.recipe.asked):
             raise ValueError("what was asked for are no names of arguments")
-        # Of a method of the caller's own, only the text is there.
+        # Of a user-defined method, only the text is stored.
         if isinstance(self.recipe.method, Method) and self.recipe.method.open_settings:
             raise ValueError("a setting of its method is not known")
         timed = [*self.history, *(self.path or ()), *(() if self.timing is None else self.timing.stages)]
@@ -116,7 +116,7 @@ class FitHeader:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the header that a text of JSON describes, or raise a ValueError that says what is wrong with it."""
+        """Return the header from JSON text, or raise a ValueError that says what is wrong with it."""
         try:
             said = json.loads(text)
         except RecursionError:
@@ -142,7 +142,7 @@ class OtherVersion(Exception):
         self.version = version
 
     def sentence(self, path: Any) -> str:
-        """Return what to do."""
+        """Return a message that says what to do."""
         if not isinstance(self.version, int) or isinstance(self.version, bool) or not 0 < self.version < 1000:
             return f"{path} is not a file that Fit.save wrote, or it is damaged (its version is none)."
         instead = "install a newer tensorfill" if self.version > VERSION else "fit the data again"

@@ -1,4 +1,4 @@
-"""Fits as npz files: arrays and one text of JSON, never a pickle."""
+"""Fits as npz files: arrays and one JSON text, never a pickle."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ WHOLE = ("modes", "ranks", "columns")
 """The arrays of models that hold whole numbers."""
 
 HELD_OUT = ("coords", "observed", "predicted")
-"""What is kept of the held-out entries."""
+"""The arrays of the held-out entries."""
 
 
 def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None:
     """Write a fit to an npz file, with its data only if asked to.
 
-    It holds the labels: numbers and dates as arrays of these, and texts as arrays of unicode. Labels that combine
+    Labels are stored too: numbers and dates as arrays of their type, and texts as Unicode arrays. Labels that combine
     several of these are stored as JSON, and other objects by their text.
     """
     header, arrays = described_fit(fit)
@@ -78,7 +78,7 @@ def described_fit(fit: Fit) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def written_header(header: dict[str, Any]) -> NDArray[np.str_]:
-    """Return a header as the text of JSON that a file holds."""
+    """Return a header as JSON text, as an array."""
     return np.array(json.dumps(header, default=_plain))
 
 
@@ -93,7 +93,7 @@ def read_fit(path: str | PathLike[str], max_bytes: float | None = None) -> dict[
 
 @contextmanager
 def read_as_fit(source: Source) -> Iterator[None]:
-    """Turn whatever is wrong with a file of a fit into a sentence that names it."""
+    """Turn any error in reading a fit into a sentence that names the file."""
     with source.named("a fit"):
         try:
             yield
@@ -102,7 +102,7 @@ def read_as_fit(source: Source) -> Iterator[None]:
         except TooLarge:
             raise
         except (ValueError, TypeError) as error:
-            # What a library says is behind the sentence that names the file, which would be there twice.
+            # The message of a library follows the name of the file, which must not appear twice.
             reason = in_brackets(error if not isinstance(error.__cause__, Exception) else error.__cause__)
             raise ValueError(
                 f"{source.path} is not a file that Fit.save wrote, or it is damaged ({reason})."
@@ -123,7 +123,7 @@ def parts_of_fit(header: FitHeader, arrays: dict[str, NDArray[Any]], model: Mode
     Parameters
     ----------
     header, arrays
-        What its file holds.
+        The contents of its file.
     model
         The model, if it is not among the arrays.
     """
@@ -147,7 +147,7 @@ def parts_of_fit(header: FitHeader, arrays: dict[str, NDArray[Any]], model: Mode
 
 
 class Arrays(dict[str, NDArray[Any]]):
-    """Arrays by name; one that is missing is a fault of the file."""
+    """Arrays by name; a missing one is reported as a damaged file."""
 
     def __missing__(self, name: str) -> NDArray[Any]:
         raise ValueError(f"it has no array {name!r}")
@@ -159,9 +159,9 @@ def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[An
 
 
 def read_model(kind: str, shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Model:
-    """Return a model of finite numbers, of the shape that the header says."""
+    """Return a model, after checking that it is finite and has the shape in the header."""
     for name, array in arrays.items():
-        # An index is a whole number, and the kind of a model inside of another one is a text.
+        # Indices are whole numbers, and the kind of an inner model is a text.
         role = name.rpartition(".")[2].rstrip("0123456789")
         kinds = "iu" if role in WHOLE else "U" if role == "inner" else "f"
         if array.dtype.kind not in kinds or (kinds != "U" and not np.isfinite(array).all()):
@@ -180,7 +180,7 @@ def _read_data(shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Obser
 
 
 def _observed(positions: NDArray[Any], values: NDArray[Any], shape: tuple[int, ...]) -> Observations:
-    """Return observations from places in C order."""
+    """Return observations from flat positions in C order."""
     if positions.ndim != 1 or positions.dtype.kind not in "iu" or math.prod(shape) >= 2**63:
         raise ValueError("the places of its entries must be whole numbers")
     if len(positions) and not 0 <= positions.min() <= positions.max() < math.prod(shape):
@@ -228,7 +228,7 @@ def _read_errors(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> ErrorBar
 
 
 def _row(array: NDArray[Any], length: int | None = None) -> NDArray[Any]:
-    """Return a row of finite numbers, of a given length if there is one."""
+    """Return a one-dimensional array of finite numbers, of the given length if any."""
     if array.ndim != 1 or array.dtype.kind != "f" or not np.isfinite(array).all():
         raise ValueError("its errors must be rows of finite numbers")
     if len(array) != (length or len(array)):
@@ -246,7 +246,7 @@ def _read_held_out(shape: tuple[int, ...], arrays: dict[str, NDArray[Any]], coun
     if "held_out.coords" not in arrays:
         return None
     positions = arrays.get("around", np.zeros(1, dtype=np.int64))
-    # Without any distance that counts, only the shape matters.
+    # If no distance is used, only the shape matters.
     around = _observed(positions, np.ones(len(np.atleast_1d(positions))), shape)
     coords = coordinates(arrays["held_out.coords"], shape)
     observed, predicted = (_row(arrays[f"held_out.{each}"], count) for each in HELD_OUT[1:])
@@ -273,7 +273,7 @@ def _read_labels(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> Labels:
 
 
 def _restorer_for_file(restore: Any) -> tuple[dict[str, Any] | None, dict[str, NDArray[Any]]]:
-    """Return what a file holds of a restorer; a function of somebody's own cannot be written."""
+    """Return what a file stores of a restorer; a user-defined function cannot be stored."""
     if not isinstance(restore, Restorer):
         return None, {}
     words, arrays = restore.described()
@@ -286,7 +286,7 @@ def _read_restorer(header: FitHeader, arrays: dict[str, NDArray[Any]], labels: L
 
 
 JSON, TIME = "json.", "time."
-"""Begin the names of arrays of objects, and of times of day, which are there as text."""
+"""Prefixes of the names of arrays of objects, and of times of day, which are stored as text."""
 
 
 def _all_storable(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -301,7 +301,7 @@ def _all_storable(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             storable[TIME + name] = np.array([entry.isoformat() for entry in entries])
             continue
         texts = np.array(entries, dtype=np.str_) if _are_texts(array) else None
-        # Unicode arrays drop what is zero at the end of a text.
+        # Unicode arrays drop null characters at the end of a text.
         if texts is not None and texts.tolist() == entries:
             storable[name] = texts
         else:
@@ -314,7 +314,7 @@ def _are_texts(array: NDArray[Any]) -> bool:
 
 
 def _all_stored(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return arrays as they were before `_all_storable`, but for the objects of which only the text is there."""
+    """Return the arrays before `_all_storable`, except objects of which only the text was stored."""
     stored: dict[str, NDArray[Any]] = {}
     for name, array in arrays.items():
         if name.startswith(TIME):
@@ -347,5 +347,5 @@ def _objects(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _plain(thing: Any) -> Any:
-    """Return what JSON can hold: numbers of numpy as Python's, and anything else by its text."""
+    """Return a value that JSON can hold: NumPy numbers as Python numbers, and anything else as text."""
     return thing.tolist() if isinstance(thing, np.ndarray | np.number | np.bool_) else str(thing)

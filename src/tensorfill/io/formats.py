@@ -33,13 +33,14 @@ class Format:
     Parameters
     ----------
     summary
-        What it is, in a few words.
+        A short description.
     extensions
-        Its file endings.
+        The file extensions.
     read, write
-        From a `Source` to `Labelled`, and from a path and `Content` to a file; further keywords are its options.
+        The functions that read a `Source` as `Labelled`, and write `Content` to a path; further keywords are options.
     check
-        Raises an error if the format cannot hold the shape, the type or the labels of a tensor, if there are such.
+        Raises an error if the format cannot hold the shape, the type or the labels of a tensor; None if it can hold
+        any.
     modules
         The optional modules that it needs.
     extra
@@ -95,10 +96,10 @@ def read(
     progress: bool = False,
     **options: Any,
 ) -> Labelled:
-    """Read a tensor from a file, with what is missing and its labels.
+    """Read a tensor with its labels from a file.
 
-    A file from a stranger cannot run code, open other files, or take more memory than `max_bytes`. A damaged file is
-    refused with a ValueError, or a TypeError for labels and values of the wrong type, that names it.
+    An untrusted file cannot run code, open other files, or take more memory than `max_bytes`. A damaged file is refused
+    with a ValueError, or a TypeError for labels and values of the wrong type, that names the file.
 
     Parameters
     ----------
@@ -109,22 +110,22 @@ def read(
         ``"alpha"`` for transparent pixels. By default NaN is missing in a file that holds every entry, and absent
         entries are missing in one that lists entries; a zero is missing only if you say so.
     format
-        The name of the format; by default the ending of the path says it.
+        The name of the format; by default it is inferred from the extension.
     max_bytes
-        The most bytes that the content may take, unpacked; by default half of the machine's memory. A small file may
+        The largest size of the unpacked content, in bytes; by default half of the machine's memory. A small file may
         claim, or unpack to, any size.
     progress
-        Whether to show how much of a large text was read.
+        Whether to show the progress of reading a large text file.
     **options
-        Options of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path, not zero
+        Options of some formats: `name` of the array in .npz, .mat and .nc files; `mask`, an array or a path, nonzero
         where entries were observed, for formats that hold every entry; `value`, the column of a table with the values;
-        `layout`, ``"long"`` or ``"wide"``, of a table that could be either;
-        `base` (0 or 1), `shape` and `duplicates` of a .tns file.
+        `layout`, ``"long"`` or ``"wide"``, of a table that could be either; `base` (0 or 1), `shape` and `duplicates`
+        of a .tns file.
 
     Returns
     -------
     Labelled
-        The observations, their labels and the way back to the object that the format holds.
+        The observations, their labels, and a function that restores the kind of object that the file holds.
 
     Examples
     --------
@@ -147,13 +148,13 @@ def read(
             options = options | {"mask": _read_mask(Path(options["mask"]), max_bytes)}
         with source.named(f"a file of {name}"):
             data = chosen.read(source, missing=missing, **options)
-            # Whatever is done with a tensor takes a number for each index of each mode.
+            # Any work on a tensor takes at least a number for each index of each mode.
             source.need(8 * sum(data.observations.shape))
     return data
 
 
 def _read_mask(path: Path, max_bytes: float | None) -> Floats:
-    """Return the mask that a file holds: not zero where entries were observed."""
+    """Return the mask stored in a file: nonzero where entries were observed."""
     if path.suffix.lower() in (".jpg", ".jpeg"):
         raise ValueError(
             f"mask must say exactly what was observed, but {path} is a JPEG, which changes values; save it as PNG."
@@ -181,7 +182,7 @@ def write(
     labels
         The names of the modes and of their indices, for observations and arrays without labels.
     format
-        The name of the format; by default the ending of the path says it.
+        The name of the format; by default it is inferred from the extension.
     **options
         Options of some formats: `base` (0 or 1) of a .tns file, `name` of the variable in .mat and .nc files, `value`
         for the column of a table, `rate` in frames per second of a movie; `safe` for a .csv or .tsv file
@@ -206,7 +207,7 @@ def check_installed(path: str | PathLike[str], *, format: str | None = None) -> 
 def check_holds(
     path: str | PathLike[str], data: Any, *, labels: Labels | None = None, format: str | None = None
 ) -> None:
-    """Raise an error if `write` would refuse a tensor like this one, whatever its values.
+    """Raise an error if `write` would refuse a tensor of this form, regardless of its values.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ def _check_content(name: str, path: Path, content: Content) -> None:
 
 
 def format_of(path: Path, format: str | None = None) -> str:
-    """Return the name of a file's format, by its ending unless it is given."""
+    """Return the name of a file's format, from its extension unless it is given."""
     if format is not None:
         return choice(format, "format", FORMATS)
     ending = path.name.lower()

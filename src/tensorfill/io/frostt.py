@@ -1,4 +1,4 @@
-"""FROSTT's text format for sparse tensors: a line for each entry, its indices and then its value."""
+"""FROSTT's text format for sparse tensors: a line for each entry, with its indices and then its value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINES_AT_ONCE = 100_000
 """Lines that are joined before they are written."""
 
 MOST_COLUMNS = 65
-"""The most columns of a line: numpy's arrays have at most 64 modes, and there is a value."""
+"""The largest number of columns: numpy's arrays have at most 64 modes, and there is a value."""
 
 _SAID = re.compile(rb"#\s*(shape|base):\s*([\d\s]{1,1300})$")
 
@@ -37,7 +37,7 @@ def read(
     shape: Sequence[int] | None = None,
     duplicates: str = "error",
 ) -> Labelled:
-    """Read a .tns file, gzipped or not; entries that it does not list are missing, and NaN, but not zeros.
+    """Read a .tns file, gzipped or not; NaN and entries that are not listed are missing, but not zeros.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def read(
     missing
         ``"absent"``, the default; ``"zero"`` if zeros that are listed are missing too.
     base
-        The number of the first index: 1 as in FROSTT, or 0. By default as a line ``# base: 0`` says, else 0 if an index
-        0 occurs, else 1.
+        The number of the first index: 1 as in FROSTT, or 0. By default it is read from a line ``# base: 0``; without
+        one it is 0 if an index 0 occurs, else 1.
     shape
-        The sizes of the modes; by default as a line ``# shape: 3 4 5`` says, else the largest indices.
+        The sizes of the modes; by default read from a line ``# shape: 3 4 5``, else the largest indices.
     duplicates
         How to combine coordinates that are listed more than once, as in `Observations`.
     """
@@ -65,7 +65,7 @@ def read(
 
 
 def _entries(source: Source, base: int | None) -> tuple[Integers, Floats, tuple[int, ...] | None]:
-    """Return the coordinates, counted from 0, and the values of all lines, and the shape if a comment says it."""
+    """Return the coordinates, counted from 0, and the values of all lines, and the shape if a comment states it."""
     path = source.path
     columns, said = _head(source)
     if columns == 0:
@@ -93,7 +93,7 @@ def _first_index(coords: Integers, base: int | None) -> int:
 
 
 def _head(source: Source) -> tuple[int, dict[str, list[int]]]:
-    """Return the number of columns of the first entry, 0 if there is none, and what comments before it say."""
+    """Return the number of columns of the first entry, 0 if there is none, and the settings in comments before it."""
     said: dict[str, list[int]] = {}
     with source.read_as("a .tns file"), source.opened() as file:
         for line in source.lines(file):
@@ -110,11 +110,11 @@ def _table(source: Source, columns: int) -> Any:
     kind = np.dtype([("coords", np.int64, (columns - 1,)), ("value", np.float64)])
     try:
         with source.opened() as file, warnings.catch_warnings():
-            # numpy before 2.3 takes 1.5 for the index 1, and only this warning tells.
+            # numpy before 2.3 reads 1.5 as the index 1, with only this warning.
             warnings.simplefilter("error", DeprecationWarning)
             return np.loadtxt(source.lines(file), dtype=kind, comments="#", ndmin=1, encoding="utf-8")
     except ValueError as error:
-        # numpy counts rows without comments and blank lines, which does not help to find a line in an editor.
+        # numpy's row numbers skip comments and blank lines, so they are not those of an editor.
         with source.opened() as file:
             found = _first_bad_line(source.lines(file), columns)
         if found is None:
@@ -144,7 +144,7 @@ def _are_numbers(fields: Sequence[bytes]) -> bool:
 
 
 def write(path: Path, content: Content, *, base: int = 1) -> None:
-    """Write a .tns file, gzipped if its name ends in .gz, with a first line that says the shape.
+    """Write a .tns file, gzipped if its name ends in .gz, with a first line that states the shape.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _write_lines(
     file.write(f"# shape: {' '.join(map(str, shape))}\n".encode())
     if base == 0:
         file.write(b"# base: 0\n")
-    # Whole numbers are written without a point.
+    # Whole numbers are written without a decimal point.
     whole = bool(np.all((values == np.round(values)) & (np.abs(values) < 2**53)))
     for start in range(0, len(values), LINES_AT_ONCE):
         part = slice(start, start + LINES_AT_ONCE)

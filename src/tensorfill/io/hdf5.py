@@ -1,12 +1,12 @@
-"""Whether an HDF5 file, which a NetCDF-4 file is, makes its library open other files.
+"""Detect HDF5 files, which NetCDF-4 files are, that make the library open other files.
 
-HDF5 can keep the numbers of a dataset in other files (external storage), make one dataset of others (virtual layout),
-and link to objects of other files (external links). A stranger's file could so put any file of the reader's machine
-into the data. The library has no switch against that, so the file is searched for the three records that say it. They
-are never compressed, with two exceptions, which are refused too: compressed lists of links, and saved caches.
+HDF5 can keep the numbers of a dataset in other files (external storage), combine other datasets into one (virtual
+layout), and link to objects of other files (external links). A malicious file could thereby import any file of the
+reader's machine into the data. The library cannot disable this, so the file is searched for the three records. They are
+never compressed, with two exceptions, which are refused too: compressed lists of links, and saved caches.
 
-The records are in "HDF5 File Format Specification Version 3.0", sections III.C (local heap), III.E (global heap),
-III.G (fractal heap), IV.A.2.g (links), IV.A.2.h (external files) and IV.A.2.i (layout).
+The records are described in "HDF5 File Format Specification Version 3.0", sections III.C (local heap), III.E (global
+heap), III.G (fractal heap), IV.A.2.g (links), IV.A.2.h (external files) and IV.A.2.i (layout).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .source import Source
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 LONGEST_PATH = 4096
-"""No system opens a path with more letters."""
+"""No system opens a longer path."""
 
 _LINK = re.compile(rb"\x01[\x08-\x0f\x18-\x1f]\x40", re.DOTALL)
 """A link: version 1, flags that include "its type follows", and the type of external links."""
@@ -31,7 +31,7 @@ _VIRTUAL = re.compile(rb"[\x03-\x0f]\x03", re.DOTALL)
 
 
 def check_no_other_files(source: Source) -> None:
-    """Refuse a file that makes the library open other files."""
+    """Raise an error if a file makes the library open other files."""
     with source.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         width = _width_of_addresses(content)
         found = (
@@ -75,7 +75,7 @@ def _has_external_storage(content: Any, width: int) -> bool:
         if heap >= 2 ** (8 * width):
             continue
         for place in _places(content, heap.to_bytes(width, "little")):
-            # Three bytes are not used. At least one place is.
+            # Three bytes are reserved. At least one slot is used.
             if place >= 8 and content[place - 8] == 1 and any(content[place - 2 : place]):
                 return True
     return False
@@ -107,7 +107,7 @@ def _external_links(content: Any) -> Iterator[bool]:
 
 
 def _is_path(name: bytes) -> bool:
-    """Return whether a file can have this name; among random bytes there are few."""
+    """Return whether this is a valid file name, which is rare among random bytes."""
     if not 0 < len(name) <= LONGEST_PATH:
         return False
     try:

@@ -14,14 +14,14 @@ from .matlab_file import MatlabFile, read_old
 from .source import Source
 
 VARIABLE = "tensor"
-"""The name of the variable that is written."""
+"""The default name of the variable."""
 
 LARGEST = 2**32
-"""The size of a variable is a number of 32 bits in the file."""
+"""The size of a variable is stored in 32 bits."""
 
 
 def read(source: Source, *, missing: str | None = None, name: str | None = None, mask: Mask | None = None) -> Labelled:
-    """Read an array of a .mat file; NaN is missing, and zeros only if `missing` says so.
+    """Read an array of a .mat file; NaN is missing, and zeros are missing only with ``missing="zero"``.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def read(source: Source, *, missing: str | None = None, name: str | None = None,
     name
         The variable, if several can be a tensor.
     mask
-        An array that is not zero where entries were observed.
+        An array that is nonzero where entries were observed.
     """
     from scipy import sparse
 
@@ -46,9 +46,9 @@ def read(source: Source, *, missing: str | None = None, name: str | None = None,
 
 
 def _found(source: Source, name: str | None) -> Any:
-    """Return the array, or the sparse matrix, that was asked for."""
+    """Return the requested array or sparse matrix."""
     with source.path.open("rb") as file:
-        # A file of version 4 begins with numbers, one byte of which is 0, and any other with a text.
+        # A file of version 4 begins with numbers, one byte of which is 0; later versions begin with a text.
         if 0 in file.read(4):
             file.seek(0)
             arrays = read_old(source, file)
@@ -60,7 +60,7 @@ def _found(source: Source, name: str | None) -> Any:
 
 
 def _chosen(source: Source, sizes: dict[str, tuple[int, ...]], name: str | None) -> str:
-    # MATLAB stores numbers and vectors as matrices too.
+    # MATLAB stores scalars and vectors as matrices too.
     tensors = [each for each, shape in sizes.items() if sum(size > 1 for size in shape) > 1]
     return chosen_array(source.path, sizes, name, tensors)
 
@@ -85,7 +85,7 @@ def write(path: Path, content: Content, *, name: str = VARIABLE) -> None:
     content
         What to write.
     name
-        The variable.
+        The name of the variable.
     """
     from scipy import io
 

@@ -1,7 +1,7 @@
-"""The numbers of MATLAB's files, versions 4 to 7, read with every tag and length checked.
+"""A reader of arrays in MATLAB files, versions 4 to 7, that checks every tag and length.
 
-The format is that of "MAT-File Format" by The MathWorks. Other readers trust the lengths in a file, and one wrong bit
-can end their process.
+The format is that of "MAT-File Format" by The MathWorks. Other readers trust the lengths in a file, and a single wrong
+bit can crash the process.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from .source import Source
 
 TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-"""How numbers are stored, by the number in a tag."""
+"""The storage types of numbers, by the number in a tag."""
 
 MATRIX, COMPRESSED = 14, 15
 
 CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
-"""What numbers are, by the class of their array."""
+"""The types of numbers, by the class of their array."""
 
 SPARSE = 5
 
@@ -32,10 +32,10 @@ COMPLEX, LOGICAL = 8, 2
 
 MOST_MODES = 32
 LONGEST_HEAD = 2**16
-"""Bytes of a variable that hold its class, sizes and name."""
+"""The largest part of a variable that holds its class, sizes and name, in bytes."""
 
 OLD_TYPES = {0: "f8", 1: "f4", 2: "i4", 3: "i2", 4: "u2", 5: "u1"}
-"""How numbers are stored in version 4."""
+"""The storage types of numbers in version 4."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Variable:
     shape
         Its sizes.
     kind
-        The class of its array: a key of `CLASSES`, `SPARSE`, or something that is no array of numbers.
+        The class of its array: a key of `CLASSES`, `SPARSE`, or another class, which is not read.
     flags
         Its flags.
     place
-        Where its element begins in the file, and the number of its bytes after the tag.
+        The offset of its element in the file, and the number of bytes after the tag.
     compressed
         Whether it is compressed.
     """
@@ -123,7 +123,7 @@ class MatlabFile:
     def _variable(self, elements: _Elements, place: tuple[int, int], compressed: bool) -> Variable:
         flags = elements.numbers("u4", 2)
         kind = int(flags[0]) & 0xFF
-        # Objects of some classes have no sizes; nobody can read them anyway.
+        # Objects of some classes have no sizes; they are not read anyway.
         if kind not in CLASSES and kind != SPARSE:
             return Variable("", (), kind, 0, place, compressed)
         sizes = elements.numbers("i4")
@@ -153,11 +153,11 @@ class MatlabFile:
             return numbers.astype(kind).reshape(variable.shape, order="F")
 
     def _inflated(self, content: bytes) -> bytes:
-        """Return a compressed element without its tag, all of which must be there."""
+        """Return a decompressed element without its tag; it must be complete."""
         packed = zlib.decompressobj()
         _, count = self._tag(packed.decompress(content, 8))
         self._source.spend(count)
-        # A checksum is behind the last byte.
+        # A checksum follows the last byte.
         inside = packed.decompress(packed.unconsumed_tail, count) if count else b""
         rest = packed.decompress(packed.unconsumed_tail, 1)
         if len(inside) != count or rest or not packed.eof:
@@ -179,7 +179,7 @@ class _Elements:
         kind, count = (int(each) for each in np.frombuffer(self._content, f"{self._order}u4", 2, place))
         small = kind >> 16
         if small:
-            # A few bytes stand in the tag itself.
+            # Up to four bytes are stored in the tag itself.
             kind, count, start, end = kind & 0xFFFF, small, place + 4, place + 8
         else:
             start, end = place + 8, place + 8 + -(-count // 8) * 8
@@ -189,7 +189,7 @@ class _Elements:
         return kind, self._content[start : start + count]
 
     def numbers(self, stored: str | None = None, count: int | None = None) -> NDArray[Any]:
-        """Return the numbers of the next element, which must be stored in this way, and be as many."""
+        """Return the numbers of the next element, which must have this storage type and this count."""
         kind, content = self.next()
         if kind not in TYPES or (stored is not None and TYPES[kind] != stored):
             raise ValueError(f"a part of a variable is of type {kind}")
@@ -200,7 +200,7 @@ class _Elements:
 
 
 def _sparse(variable: Variable, rows: NDArray[Any], starts: NDArray[Any], values: NDArray[Any]) -> Any:
-    """Return a sparse matrix by columns, whose every index is in its place."""
+    """Return a sparse matrix by columns, after checking every index."""
     from scipy import sparse
 
     height, width = variable.shape if len(variable.shape) == 2 else (0, 0)
@@ -208,7 +208,7 @@ def _sparse(variable: Variable, rows: NDArray[Any], starts: NDArray[Any], values
         raise ValueError(f"{variable.name!r} is no sparse matrix of shape {variable.shape}")
     starts, rows = starts.astype(np.int64), rows.astype(np.int64)
     count = int(starts[-1])
-    # MATLAB keeps room for more entries than there are.
+    # MATLAB reserves space for more entries than there are.
     if starts[0] != 0 or np.any(np.diff(starts) < 0) or count > min(len(rows), len(values)):
         raise ValueError(f"the columns of {variable.name!r} do not follow one another")
     rows, values = rows[:count], values[:count].astype(np.float64)
@@ -246,7 +246,7 @@ def read_old(source: Source, file: IO[bytes]) -> dict[str, Any]:
 
 
 def _listed(numbers: NDArray[Any], sparse: Any) -> Any:
-    """Return the sparse matrix that version 4 lists as rows, columns and values; the last of them says its shape."""
+    """Return the sparse matrix that version 4 lists as rows, columns and values; the last row has its shape."""
     if numbers.shape[1] != 3 or len(numbers) == 0 or not np.isfinite(numbers[:, :2]).all():
         raise ValueError("a sparse matrix must be listed in three columns")
     places = numbers[:, :2].astype(np.int64)

@@ -21,19 +21,19 @@ from .pictures import BYTES_PER_PIXEL, CHANNELS, in_levels, opened_picture, roun
 from .source import Source
 
 RATE = 25.0
-"""Frames per second, if nothing else is known."""
+"""The default number of frames per second."""
 
 COLOURS = CHANNELS[3]
 
 CONTAINERS = {".mp4": "mp4", ".avi": "avi"}
-"""FFmpeg's name of the format by the ending."""
+"""FFmpeg's name of the format, by file extension."""
 
 MOST_PIXELS = 2**31 - 1
-"""FFmpeg counts no more pixels of a frame."""
+"""The largest number of pixels of a frame that FFmpeg supports."""
 
 
 def read(source: Source, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
-    """Read a movie; entries are missing only if `missing` or `mask` says so. Frames are labelled by their time.
+    """Read a movie; entries are missing only by `missing` or `mask`. Frames are labelled by their time.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def read(source: Source, *, missing: str | None = None, mask: Mask | None = None
     missing
         ``"zero"`` if values of 0 are missing; by default nothing is.
     mask
-        An array that is not zero where entries were observed.
+        An array that is nonzero where entries were observed.
     """
     frames, times = _from_gif(source) if source.path.suffix.lower() == ".gif" else _from_video(source)
     labels = Labels(("time", "row", "column", "colour"), (times, None, None, np.array(COLOURS)))
@@ -52,7 +52,8 @@ def read(source: Source, *, missing: str | None = None, mask: Mask | None = None
 
 def _from_video(source: Source) -> tuple[NDArray[Any], NDArray[Any]]:
     av = need("av", "movies")
-    # The ending says the format. FFmpeg would look at the content, and take a list of other files for a movie.
+    # The extension determines the format. FFmpeg would inspect the content, and accept a list of other files as a
+    # movie.
     form = CONTAINERS.get(source.path.suffix.lower(), "mp4")
     most_pixels = min(source.max_bytes / BYTES_PER_PIXEL, MOST_PIXELS)
     with source.read_as(f"a movie in {form}"), source.path.open("rb") as raw, av.open(raw, format=form) as file:
@@ -79,7 +80,7 @@ def _from_gif(source: Source) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _check_room(frames: list[NDArray[Any]], source: Source, size: tuple[int, int]) -> None:
-    """Refuse a further frame that takes too much, or has another size than the others."""
+    """Raise an error if another frame takes too much memory, or differs in size from the others."""
     if frames and frames[0].shape[:2] != size:
         raise ValueError(f"its frames differ in size: {frames[0].shape[:2]} and {size}")
     source.spend(math.prod(size) * BYTES_PER_PIXEL)
@@ -106,7 +107,7 @@ def check(path: Path, content: Content) -> None:
 
 
 def write(path: Path, content: Content, *, rate: float | None = None) -> None:
-    """Write a movie, rounded and clipped to 0..255; values from 0 to 1 that are not all whole are scaled to that.
+    """Write a movie, rounded and clipped to 0..255; fractional values from 0 to 1 are scaled to that.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
     content
         What to write: time x row x column x 3 colours, or time x row x column in grey.
     rate
-        Frames per second; by default as the labels of the frames say, else 25.
+        Frames per second; by default taken from the labels of the frames, else 25.
     """
     array = content.whole("a movie")
     array = in_levels(array)
@@ -127,7 +128,7 @@ def write(path: Path, content: Content, *, rate: float | None = None) -> None:
 
 
 def _rate(labels: Labels) -> float:
-    """Return the frames per second that the labels of the frames say."""
+    """Return the frames per second according to the labels of the frames."""
     times = labels.keys[0]
     if labels.names[0] != "time" or times is None or times.dtype.kind != "f" or len(times) < 2:
         return RATE
@@ -146,7 +147,7 @@ def _write_gif(path: Path, array: NDArray[Any], rate: float) -> None:
     pillow = need("PIL.Image", "images")
     first, *others = (pillow.fromarray(frame).quantize(256) for frame in _frames(array))
     with written_beside(path) as file:
-        # GIF counts time in hundredths of a second, and players read fewer than two as ten.
+        # GIF counts time in hundredths of a second, and players treat fewer than two as ten.
         first.save(
             file, format="GIF", save_all=True, append_images=others, duration=max(round(1000 / rate), 20), loop=0
         )
@@ -156,7 +157,7 @@ def _write_video(path: Path, array: NDArray[Any], rate: float) -> None:
     av = need("av", "movies")
     lossless = path.suffix.lower() == ".avi"
     rows, columns = array.shape[1:3]
-    # Players expect colours at half the resolution, which an odd number of rows or columns does not allow.
+    # Players expect colours at half the resolution, which requires even numbers of rows and columns.
     halved = rows % 2 == 0 and columns % 2 == 0
     with written_beside(path) as file, av.open(file, "w", format="avi" if lossless else "mp4") as movie:
         stream = movie.add_stream("ffv1" if lossless else "libx264", rate=Fraction(rate).limit_denominator(1001))

@@ -1,4 +1,4 @@
-"""NetCDF files, by xarray: the names of the modes are its dimensions, and the labels its coordinates."""
+"""NetCDF files, by xarray: dimensions are modes, and coordinates are labels."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ BYTES = 8
 """The bytes of a number."""
 
 TEXTS_AT_ONCE = 1000
-"""Labels that are looked at together."""
+"""The number of labels that are checked at a time."""
 
 PATIENCE = 20
-"""Seconds in which a file must open; it takes milliseconds."""
+"""The time limit for opening a file, in seconds; a valid file takes milliseconds."""
 
 OPENING = """
 import sys, netCDF4
@@ -31,10 +31,10 @@ with netCDF4.Dataset(sys.argv[1]) as file:
     for each in file.variables.values():
         each.shape, each.dtype, [each.getncattr(name) for name in each.ncattrs()]
 """
-"""What the process that tries a file does."""
+"""The code of the process that tries to open a file."""
 
 VARIABLE = "value"
-"""The name of the variable that is written, if the data has none."""
+"""The default name of the variable."""
 
 
 def read(source: Source, *, missing: str | None = None, name: str | None = None) -> Labelled:
@@ -78,7 +78,7 @@ def check(path: Path, content: Content) -> None:
 
 
 def _check_file(source: Source) -> None:
-    """Refuse what the library would not: files that are cut off, that use other files, or that are of other formats."""
+    """Refuse files that the library would accept: truncated ones, those that use other files, and other formats."""
     with source.path.open("rb") as file:
         start = file.read(8)
     if start == hdf5.SIGNATURE:
@@ -91,32 +91,32 @@ def _check_file(source: Source) -> None:
 
 
 def _check_it_opens(source: Source) -> None:
-    """Refuse a file that the library cannot open without coming to an end, or to none; a process of its own tries.
+    """Refuse a file that makes the library crash or hang, by opening it in a separate process.
 
-    Damaged files are known that make the library of HDF5 crash, or loop for ever.
+    Some damaged files make the HDF5 library crash, or loop forever.
     """
     if not sys.executable:
         return
-    # Without -P, Python would import what lies in the folder in which it is started.
+    # Without -P, Python would import modules from the current folder.
     command = [sys.executable, "-P", "-c", OPENING, str(source.path)]
     try:
         code = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE).returncode
     except subprocess.TimeoutExpired:
         raise ValueError(f"its library does not come to an end in {PATIENCE} seconds") from None
-    # A library that refuses the file says why better here.
+    # If the library raises an error, the message is better when the file is opened here.
     if code < 0:
         raise ValueError("its library ends the process")
 
 
 def _check_labels(source: Source) -> None:
-    """Check the size of the labels of dimensions, which are read as soon as a file is opened."""
+    """Check the size of the labels of dimensions, which are read when a file is opened."""
     with need("netCDF4", "files").Dataset(source.path) as file:
         for name, variable in file.variables.items():
             if variable.dimensions[:1] != (name,):
                 continue
             source.spend(BYTES * math.prod(variable.shape))
             if variable.dtype is str:
-                # A text that is stored once can be there any number of times.
+                # A text that is stored once can be repeated any number of times.
                 for start in range(0, len(variable), TEXTS_AT_ONCE):
                     source.spend(sum(map(len, variable[start : start + TEXTS_AT_ONCE])))
 
@@ -144,16 +144,16 @@ def write(path: Path, content: Content, *, name: str | None = None) -> None:
 
 
 def write_dataset(path: Path, dataset: Any) -> None:
-    """Write an xarray.Dataset, with a checksum of every block of numbers, which reading compares."""
+    """Write an xarray.Dataset, with a checksum for every block of numbers, verified on reading."""
     need("netCDF4", "files")
     summed = dataset.copy(deep=False)
     for each in summed.variables.values():
-        # HDF5 has no checksums for texts of any length, nor for single numbers.
+        # HDF5 has no checksums for texts of variable length or for scalars.
         if each.ndim and each.size and each.dtype.kind in "biufmM":
             each.encoding = {**each.encoding, "fletcher32": True, "contiguous": False}
     with named_beside(path) as beside:
         try:
             summed.to_netcdf(beside, engine="netcdf4")
         except RuntimeError as error:
-            # This is how netCDF4 says that the disk is full.
+            # netCDF4 raises this error if the disk is full.
             raise OSError(str(error)) from error

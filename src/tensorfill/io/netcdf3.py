@@ -1,4 +1,4 @@
-"""The headers of NetCDF files up to version 3, which say where numbers are; the library reads missing ones as 0."""
+"""The headers of NetCDF-3 files, read to detect truncated files, whose missing numbers the library reads as 0."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import IO
 
 SIGNATURES = {b"CDF\x01": (4, 4), b"CDF\x02": (4, 8), b"CDF\x05": (8, 8)}
-"""The bytes of a count and of a place in the file, by how it begins: classic, with large offsets, with large sizes."""
+"""The bytes of a count and of an offset, by the signature of the file: classic, large offsets, large sizes."""
 
 WIDTHS = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
-"""The bytes of a number, by the number of its type."""
+"""The bytes of a number, by its type code."""
 
 DIMENSION, VARIABLE, ATTRIBUTE = 10, 11, 12
-"""The numbers that begin a list."""
+"""The codes that begin a list."""
 
 MOST = 2**20
-"""The most dimensions, attributes or variables, and letters of a name."""
+"""The largest number of dimensions, attributes or variables, and the largest length of a name."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Variable:
 
 
 def check_all_there(path: Path) -> None:
-    """Raise a ValueError that says in a few words how the file is shorter than its header says."""
+    """Raise a ValueError if the file is shorter than its header states."""
     size = path.stat().st_size
     with path.open("rb") as file:
         header = _Header(file, size)
@@ -41,10 +41,10 @@ def check_all_there(path: Path) -> None:
 
 
 def _end(variables: list[_Variable], dims: list[int], records: int) -> int:
-    """Return where the last number ends."""
+    """Return the offset of the end of the last number."""
     along = [each for each in variables if each.dims and dims[each.dims[0]] == 0]
     sizes = [math.prod(dims[dim] for dim in each.dims[1:]) * each.width for each in along]
-    # A record begins at a multiple of four bytes, except where it has nothing but small numbers of one variable.
+    # A record begins at a multiple of four bytes, unless it consists of small numbers of a single variable.
     record = sizes[0] if len(sizes) == 1 else sum(-(-size // 4) * 4 for size in sizes)
     ends = [
         each.begin + math.prod(dims[dim] for dim in each.dims) * each.width for each in variables if each not in along
@@ -55,7 +55,7 @@ def _end(variables: list[_Variable], dims: list[int], records: int) -> int:
 
 
 class _Header:
-    """Reads a header from its beginning."""
+    """Reads a header sequentially."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._file, self._size = file, size
@@ -68,7 +68,7 @@ class _Header:
         return int.from_bytes(content, "big")
 
     def _several(self) -> int:
-        """Return how many of something follow."""
+        """Return a count."""
         count = self._number(self._count)
         if count > min(MOST, self._size):
             raise ValueError(f"its header says that {count:,} parts follow")
@@ -86,7 +86,7 @@ class _Header:
         return length
 
     def numbers_of_records(self) -> int:
-        """Return the length of the dimension that can grow; 0 where it is not known."""
+        """Return the length of the unlimited dimension; 0 if it is not known."""
         count = self._number(self._count)
         return 0 if count == 2 ** (8 * self._count) - 1 else count
 
@@ -99,7 +99,7 @@ class _Header:
         return lengths
 
     def attributes(self) -> None:
-        """Pass over attributes."""
+        """Skip attributes."""
         for _ in range(self._begin_list(ATTRIBUTE)):
             self._name()
             width = self._width()
@@ -112,7 +112,7 @@ class _Header:
         return WIDTHS[kind]
 
     def variables(self, dims: int) -> list[_Variable]:
-        """Return the variables, in a file with so many dimensions."""
+        """Return the variables, in a file with `dims` dimensions."""
         found = []
         for _ in range(self._begin_list(VARIABLE)):
             self._name()

@@ -1,4 +1,4 @@
-"""Long tables in Parquet files that are opened but not read: what they hold, and the chunks to read."""
+"""Long tables in Parquet files that are opened but not read: their schema, and the chunks to read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS_OF_A_CHUNK = 2**20
 
 @dataclass(frozen=True)
 class ParquetChunk:
-    """Row groups of a Parquet file that follow each other.
+    """Consecutive row groups of a Parquet file.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class ParquetChunk:
     first, rows
         The number of the first row in the file, and the number of rows.
     max_bytes
-        The most bytes that the rows may take, unpacked; by default half of the memory of the machine that reads them.
+        The largest size of the unpacked rows, in bytes; by default half of the memory of the machine that reads them.
     """
 
     path: Path
@@ -48,22 +48,22 @@ class ParquetChunk:
         source = Source(self.path, self.max_bytes)
         source.check_it_is_there()
         with opened_parquet(source) as file:
-            # Without what pandas says of an index, its levels are columns like any other keys.
+            # Without the pandas metadata of an index, its levels are columns like any other keys.
             return arrow_rows(source, file, self.groups, columns).to_pandas(ignore_metadata=True)
 
 
 @dataclass(frozen=True, eq=False)
 class ParquetFiles:
-    """A long table in one or more Parquet files, of which only the descriptions were read.
+    """A long table in one or more Parquet files, of which only the metadata was read.
 
     Parameters
     ----------
     paths
         The files, in the order of their rows.
     empty
-        The table without its rows, as one of pandas, with all keys as columns.
+        The table without its rows, as a pandas table with all keys as columns.
     chunks
-        The parts that can be read on their own.
+        The parts that can be read independently.
 
     See Also
     --------
@@ -90,15 +90,15 @@ class ParquetFiles:
 
 
 def open_files(path: str | PathLike[str], *, max_bytes: float | None = None) -> ParquetFiles:
-    """Open a long table in Parquet files that may be larger than memory; nothing but descriptions is read.
+    """Open a long table in Parquet files that may be larger than memory; only metadata is read.
 
     Parameters
     ----------
     path
-        A file, a folder, whose Parquet files are taken, or a pattern such as ``"entries/*.parquet"``. Files are ordered
-        by name. Those whose names begin with a dot or an underscore are left out.
+        A file, a folder with Parquet files, or a pattern such as ``"entries/*.parquet"``. Files are sorted by name.
+        Those whose names begin with a dot or an underscore are left out.
     max_bytes
-        The most bytes that a chunk of a file may take, unpacked; by default half of the memory of the machine that
+        The largest size of an unpacked chunk of a file, in bytes; by default half of the memory of the machine that
         reads it.
 
     Returns
@@ -129,7 +129,7 @@ def open_files(path: str | PathLike[str], *, max_bytes: float | None = None) -> 
 
 
 def _found(path: Path) -> list[Path]:
-    """Return the files that a path means, ordered by name and by absolute paths, which other processes need."""
+    """Return the files that a path denotes, sorted by name, as absolute paths, which other processes need."""
     if path.is_dir():
         found = [each for each in path.iterdir() if each.name.lower().endswith(ENDINGS)]
         wanted = f"the folder {path} has no Parquet file, which ends in {' or '.join(ENDINGS)}"
@@ -164,7 +164,7 @@ def _refuse_other_columns(first: Path, schema: Any, path: Path, other: Any) -> N
 
 
 def _empty(schema: Any, path: Path) -> Any:
-    """Return a table without rows; the levels of an index are its first columns, as in a table in memory."""
+    """Return a table without rows; the levels of an index are its first columns, as for a table in memory."""
     if len(set(schema.names)) < len(schema.names):
         raise ValueError(f"the columns of {path} must have different names, but they are {schema.names}; rename some.")
     for level in (schema.pandas_metadata or {}).get("index_columns", []):
@@ -174,7 +174,7 @@ def _empty(schema: Any, path: Path) -> Any:
                 "write it with table.reset_index()."
             )
     described = LIBRARIES["pandas"].opened(schema.empty_table().to_pandas())[0]
-    # Columns that pandas named by numbers have texts for names in the file.
+    # Columns that are numbers in pandas have text names in the file.
     names = list(map(str, described.columns))
     return need("pyarrow", "files").schema([schema.field(name) for name in names]).empty_table().to_pandas()
 

@@ -28,10 +28,10 @@ CHANNELS = {
 """The labels of the colours, by their number."""
 
 BYTES_PER_PIXEL = 24
-"""Three colours as numbers of 8 bytes."""
+"""Three colours of 8 bytes each."""
 
 ROOM = 0.5
-"""How far a filled picture with values from 0 to 1 may leave that range."""
+"""How far a filled picture with values from 0 to 1 may exceed that range."""
 
 _AS = {"1": "L", "PA": "RGBA", "La": "LA", "RGBa": "RGBA"}
 _KEPT = ("L", "LA", "RGB", "RGBA")
@@ -39,7 +39,7 @@ _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF", ".
 
 
 def read(source: Source, *, missing: str | None = None, mask: Mask | None = None) -> Labelled:
-    """Read a picture; pixels are missing only if `missing` or `mask` says so.
+    """Read a picture; pixels are missing only by `missing` or `mask`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def read(source: Source, *, missing: str | None = None, mask: Mask | None = None
         ``"zero"`` if values of 0 are missing; ``"alpha"`` if fully transparent pixels are, which leaves the other
         channels; by default nothing is.
     mask
-        An array, of the size of the picture, that is not zero where pixels were observed.
+        An array, of the size of the picture, that is nonzero where pixels were observed.
     """
     array = _pixels(source)
     if missing == "alpha":
@@ -79,10 +79,10 @@ def rounded(values: Floats, depth: np.dtype[Any]) -> NDArray[Any]:
 
 
 def in_levels(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values from 0 to 255; those from 0 to 1, as many programs have pictures, are scaled.
+    """Return values from 0 to 255; values from 0 to 1, as in many programs, are scaled.
 
-    They are taken as such if none is far outside of 0 to 1 and some are between whole numbers. Rounded as they are,
-    they would all be black.
+    They are recognised if none is far outside of 0 to 1 and some are not whole numbers. Without scaling, they would all
+    be black.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def in_levels(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _pixels(source: Source) -> NDArray[Any]:
-    """Return the values of a picture: uint8, or uint16 for grey of 16 bits."""
+    """Return the values of a picture: uint8, or uint16 for 16-bit grey."""
     with source.read_as("a picture"), opened_picture(source, tuple(dict.fromkeys(_FORMATS.values()))) as picture:
         if getattr(picture, "n_frames", 1) > 1:
             raise ValueError(f"it holds {picture.n_frames} pictures; save them as single files, or as a movie or .npy")
@@ -111,11 +111,11 @@ def _pixels(source: Source) -> NDArray[Any]:
 def opened_picture(source: Source, formats: tuple[str, ...]) -> Iterator[Any]:
     """Open a picture of one of these formats of Pillow, after checking its size.
 
-    Pillow knows formats that start other programs, and looks at the content, not at the ending, to tell them apart.
+    Pillow has formats that start other programs, and identifies formats by content, not by extension.
     """
     pillow = need("PIL.Image", "images")
     with warnings.catch_warnings():
-        # Pillow warns of many pixels, but max_bytes decides.
+        # Pillow warns about many pixels, but max_bytes is the limit here.
         warnings.simplefilter("ignore")
         with source.path.open("rb") as file, pillow.open(file, formats=formats) as picture:
             source.need(picture.width * picture.height * BYTES_PER_PIXEL)
@@ -153,12 +153,12 @@ def _kind(path: Path) -> str:
 def write(path: Path, content: Content) -> None:
     """Write a picture, rounded and clipped to 0..255, or to 0..65535 for an array of uint16.
 
-    Values from 0 to 1 that are not all whole are scaled to 0..255.
+    Fractional values from 0 to 1 are scaled to 0..255.
 
     Parameters
     ----------
     path
-        The file; its ending says the format. JPEG changes values.
+        The file; its extension determines the format. JPEG changes values.
     content
         What to write: rows x columns, or rows x columns x 2, 3 or 4 colours.
     """

@@ -1,4 +1,4 @@
-"""A file that is read: what its content may take in memory, and how trouble with it becomes one sentence."""
+"""An untrusted input file: limits on its size in memory, and errors of one sentence."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from .._support.memory import physical_bytes
 from .._support.words import bytes_in_words
 
 SHARE_OF_MEMORY = 0.5
-"""The content of a file may take this share of the machine's memory by default; the rest is for working on it."""
+"""The default limit on the content of a file, as a share of the machine's memory; the rest is for the fit."""
 
 LONGEST_LINE = 2**20
-"""Bytes in a line of a file whose lines are short."""
+"""The largest length of a line in a text of short lines, in bytes."""
 
 LONGEST_REASON = 200
-"""Letters that are kept of what a library says."""
+"""The largest length of a quoted library message."""
 
 BLOCK = 2**20
-"""Bytes that are unpacked at a time."""
+"""The number of bytes that are unpacked at a time."""
 
 OF_COMPILED_CODE = (ValueError, ArithmeticError, MemoryError, OSError)
-"""What functions of libraries that are no Python code raise in the name of their caller."""
+"""The errors that compiled library functions raise, whose traceback ends in the caller."""
 
 Progress = Callable[[float], None]
-"""Is told which share of a file was read."""
+"""A function that receives the share of a file that has been read."""
 
 
 class TooLarge(ValueError):
-    """A sound file that holds more than the reader may allocate."""
+    """A valid file with more content than the reader may allocate."""
 
 
 class Source:
-    """A file that is read, of which nothing is trusted.
+    """An input file, which is not trusted.
 
-    A small file may say that it holds more than the memory of the machine. Every reader states what it is going to
+    A small file may claim to hold more than the memory of the machine. Every reader declares what it is going to
     allocate, with `need` or `spend`, before it does.
 
     Parameters
@@ -50,9 +50,9 @@ class Source:
     path
         The file.
     max_bytes
-        The most bytes that its content may take, unpacked; by default half of the machine's memory.
+        The largest size of its unpacked content, in bytes; by default half of the machine's memory.
     progress
-        Is told which share of the file was read, by readers that read in parts.
+        Called with the share of the file that has been read, by readers that read in parts.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Source:
         self.path = Path(path)
         if max_bytes is None:
             max_bytes = SHARE_OF_MEMORY * physical_bytes()
-        # Infinity is a good answer here: no limit.
+        # `max_bytes` may be infinite: no limit.
         self.max_bytes = max_bytes if max_bytes == math.inf else real_number(max_bytes, "max_bytes", above=0)
         self._progress = progress
         self._spent = 0.0
@@ -80,16 +80,16 @@ class Source:
         return self.path.stat().st_size
 
     def check_it_is_there(self, instead: str = "check the path") -> None:
-        """Refuse a path without a file."""
+        """Raise an error if there is no file at the path."""
         if not self.path.exists():
             raise FileNotFoundError(f"There is no file {self.path}; {instead}.")
         if self.path.is_dir():
             raise IsADirectoryError(f"{self.path} is a folder; give the path of a file in it.")
 
-    # What it may take
+    # Limits
 
     def need(self, count: float) -> None:
-        """Refuse content of more bytes than it may take."""
+        """Raise an error if `count` bytes exceed the limit."""
         if count > self.max_bytes:
             raise TooLarge(
                 f"{self.path} holds at least {bytes_in_words(count)}, above max_bytes={self.max_bytes:,.0f}; if you "
@@ -97,15 +97,15 @@ class Source:
             )
 
     def spend(self, count: float) -> None:
-        """Add to the bytes that the content takes, and refuse more than it may."""
+        """Add to the bytes in use, and raise an error if they exceed the limit."""
         self._spent += count
         self.need(self._spent)
 
-    # Its bytes
+    # Reading
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
-        """Open the file for reading, unpacked if it is gzipped; more bytes than it may hold are refused on the way."""
+        """Open the file for reading, unpacked if it is gzipped; exceeding the limit raises an error while reading."""
         with self.path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
@@ -114,7 +114,7 @@ class Source:
                 yield stream
 
     def _counted(self, file: IO[bytes]) -> Callable[[int], None]:
-        """Return what is told of each block that was read."""
+        """Return the function to call with the size of each block that is read."""
         total, unpacked = max(self.size, 1), 0
 
         def counted(count: int) -> None:
@@ -127,7 +127,7 @@ class Source:
         return counted
 
     def lines(self, stream: IO[bytes], longest: int = LONGEST_LINE) -> Iterator[bytes]:
-        """Yield the lines of a stream, none of them longer than a line of such a text can be."""
+        """Yield the lines of a stream, and raise an error for a line longer than `longest`."""
         number = 0
         while line := stream.readline(longest):
             number += 1
@@ -138,11 +138,11 @@ class Source:
                 )
             yield line
 
-    # Trouble
+    # Errors
 
     @contextmanager
     def read_as(self, what: str) -> Iterator[None]:
-        """Turn any error of a library that cannot read the file into a sentence; only its calls belong inside."""
+        """Turn any error of a library within the context into a sentence; only library calls belong inside."""
         try:
             yield
         except ImportError:
@@ -154,9 +154,9 @@ class Source:
 
     @contextmanager
     def named(self, what: str) -> Iterator[None]:
-        """Name the file in every sentence that refuses it, and turn errors of libraries into sentences.
+        """Name the file in every error message, and turn library errors into sentences.
 
-        An error of tensorfill itself that is no refusal stays as it is.
+        An internal error of tensorfill is raised unchanged.
         """
         try:
             yield
@@ -167,7 +167,7 @@ class Source:
                 if str(self.path) in str(error):
                     raise
                 raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{self.path}: {error}") from error
-            # numpy's functions raise errors in the name of their caller, but of these kinds only.
+            # The traceback of an error in compiled numpy code ends in the caller, but only for these kinds.
             if _raised_by_tensorfill(error) and not isinstance(
                 error, ValueError | ArithmeticError | MemoryError | OSError
             ):
@@ -187,7 +187,7 @@ class Source:
 
 
 class _Counted(io.RawIOBase):
-    """A stream that says how many bytes are read from it."""
+    """A stream that reports how many bytes are read from it."""
 
     def __init__(self, stream: IO[bytes], counted: Callable[[int], None]) -> None:
         self._stream, self._counted = stream, counted
@@ -210,7 +210,7 @@ def in_brackets(error: Exception) -> str:
 
 
 def _is_a_refusal(error: Exception) -> bool:
-    """Return whether this is a sentence of tensorfill."""
+    """Return whether an error is a message of tensorfill."""
     return (
         type(error) in (ValueError, TooLarge, TypeError, FileNotFoundError, IsADirectoryError, OSError)
         and _raised_by_tensorfill(error)

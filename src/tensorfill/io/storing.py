@@ -16,20 +16,20 @@ from ..models import MODELS, Model
 from .typed import decoded, encoded
 
 ARRAY, MODEL, RESULT, ITEMS, PAIRS = "array", "model", "result", "items", "pairs"
-"""The keys that mark what `typed` does not know."""
+"""The keys that mark objects beyond those of `typed`."""
 
 
 def stored(thing: Any, arrays: dict[str, NDArray[Any]], prefix: str = "") -> Any:
-    """Return what JSON can hold of models, results, arrays and typed objects, or of lists and dictionaries of these.
+    """Return models, results, arrays and typed objects, or lists and dictionaries of these, as JSON values.
 
     Parameters
     ----------
     thing
         The object.
     arrays
-        Where its arrays are put, by names that begin with the prefix.
+        The dictionary that receives its arrays, by names that begin with the prefix.
     prefix
-        Begins these names.
+        The prefix of these names.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def stored(thing: Any, arrays: dict[str, NDArray[Any]], prefix: str = "") -> Any
 
 
 def restored(words: Any, array: Callable[[str], NDArray[Any]]) -> Any:
-    """Return the object that `stored` made this of; `array` returns an array by its name."""
+    """Return the object from the result of `stored`; `array` returns an array by its name."""
     if not isinstance(words, Mapping):
         return words
     if ARRAY in words:
@@ -77,12 +77,12 @@ def restored(words: Any, array: Callable[[str], NDArray[Any]]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A piece of work, or a draft of one, as the file holds it.
+    """A piece of work, or a draft of one, in its stored form.
 
     Parameters
     ----------
     words
-        What JSON holds of it.
+        Its JSON value.
     arrays
         Its arrays by name.
     """
@@ -98,7 +98,7 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes it takes."""
+        """Its approximate size in bytes."""
         return len(self.words) + sum(array.nbytes for array in self.arrays.values())
 
     def content(self) -> Any:
@@ -118,7 +118,7 @@ def read_entry(name: str, file: zipfile.ZipFile) -> Any:
 
 
 def write_array(file: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    """Write an array to a zip file, as npz files have them."""
+    """Write an array to a zip file, in the form of npz files."""
     with file.open(name, "w", force_zip64=True) as stream:
         np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 

@@ -19,7 +19,7 @@ from .atomic import written_beside
 from .common import Content
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
-"""What stands between the columns, by format."""
+"""The column separators, by format."""
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -35,9 +35,10 @@ def write_csv(path: Path, content: Content, *, value: str | None = None, safe: b
     content
         What to write; missing entries are left out.
     value
-        The column with the values; by default as the labels say.
+        The column with the values; by default the name in the labels.
     safe
-        Whether an apostrophe is put before texts that a spreadsheet would take for formulas; see `without_formulas`.
+        Whether to put an apostrophe before texts that a spreadsheet would interpret as formulas; see
+        `without_formulas`.
     """
     write_table(path, "csv", _table(content, value), safe=safe)
 
@@ -94,10 +95,10 @@ def write_text(file: IO[Any] | gzip.GzipFile, kind: str, table: Any, *, safe: bo
 
 
 def without_formulas(table: Any) -> Any:
-    """Return a table with an apostrophe before each text that a spreadsheet would take for a formula.
+    """Return a table with an apostrophe before each text that a spreadsheet would interpret as a formula.
 
-    These are texts, also names of columns, that begin with ``=``, ``+``, ``-`` or ``@``, or with a tab or line end. A
-    number is no formula: neither -5 nor the text "-5" is changed.
+    These are texts, including column names, that begin with ``=``, ``+``, ``-`` or ``@``, or with a tab or line end. A
+    number is not a formula: neither -5 nor the text "-5" is changed.
 
     Examples
     --------
@@ -153,12 +154,12 @@ def check_columns(columns: Iterable[str], labels: Labels) -> None:
 def _table(content: Content, value: str | None) -> Any:
     """Return a pandas table of the entries that are not missing, with their labels; a given table stays unchanged.
 
-    An index without any observed entry gets a row without a value, so that reading finds it again.
+    An index without any observed entry gets a row without a value, so that it is found when the file is read.
     """
     pandas = need("pandas", "files")
     given = content.given
     if value is None and isinstance(given, pandas.DataFrame):
-        # Only the names of an index with a single header can stand in a first line.
+        # Only an index with a single header can be written with its names in the first line.
         if looks_wide(given) and given.columns.nlevels == 1 and columns_of_values(given) == list(given.columns):
             return given.rename_axis(index=content.labels.names[: given.index.nlevels]).reset_index()
         if not any(given.index.names) and given.columns.nlevels == 1:
@@ -178,7 +179,7 @@ def _table(content: Content, value: str | None) -> Any:
 
 
 def _of_empty_slices(coords: Integers, shape: tuple[int, ...]) -> Integers:
-    """Return coordinates that name each index without any observed entry; none of them was observed."""
+    """Return unobserved coordinates that together cover each index without any observed entry."""
     rows = []
     for mode, size in enumerate(shape):
         unseen = np.setdiff1d(np.arange(size), coords[:, mode])

@@ -13,7 +13,7 @@ from .source import Source
 from .text_tables import read_text_table
 
 ROWS_AT_ONCE = 2**13
-"""Rows of a Parquet table that are unpacked at a time: a long text may be stored once and be there in all of them."""
+"""Rows of a Parquet table that are unpacked at a time: a long text may be stored once but occur in all of them."""
 
 
 def read_csv(
@@ -30,8 +30,8 @@ def read_csv(
     value
         The column with the values; by default the last.
     layout
-        ``"long"`` for a row for each entry, ``"wide"`` for a value in each cell beside first columns of labels; by
-        default what these tell.
+        ``"long"`` for a row for each entry, ``"wide"`` for a value in each cell beside leading columns of labels; by
+        default it is inferred from these.
     """
     return read_text_table(source, ",", missing, value, layout)
 
@@ -68,7 +68,7 @@ def parquet_table(source: Source) -> Any:
 
 @contextmanager
 def opened_parquet(source: Source) -> Iterator[Any]:
-    """Open a Parquet file; what a library says of a damaged one becomes a sentence."""
+    """Open a Parquet file; errors of the library become a sentence."""
     need("pandas", "files")
     parquet = need("pyarrow.parquet", "files")
     with (

@@ -1,7 +1,7 @@
 """Tables in text files, .csv and .tsv, read in parts.
 
 Every line must have as many fields as the first, which has the names of the columns. Only the tensor is kept in memory:
-a number for each label of a row, and its value.
+an integer for each label of a row, and its value.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from .source import Source
 from .triples import LABEL_BYTES
 
 NO_VALUE = ("", "NA", "N/A", "na", "NaN", "nan", "NAN", "null", "NULL", "None")
-"""Texts that mean a missing value in a column of values; as a label each is an ordinary text."""
+"""Texts that denote a missing value in a column of values; as labels they are ordinary texts."""
 
 SAMPLE = 10_000
-"""The first so many rows show whether a table is wide."""
+"""The number of leading rows that decide whether a table is wide."""
 
 BLOCK = 2**22
-"""Bytes that are read at a time; no line is longer."""
+"""The number of bytes that are read at a time; no line may be longer."""
 
 ROW = "row"
-"""The name of a first column without one."""
+"""The name given to an unnamed first column."""
 
 ENOUGH_NUMBERS = 4
-"""So many numbers in a first line that rise, or fall, are names of columns rather than a row of data."""
+"""This many increasing or decreasing numbers in the first line are column names rather than a row of data."""
 
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
@@ -59,20 +59,20 @@ def read_text_table(
 
 @dataclass(frozen=True)
 class _Text:
-    """A table in a text file, of which the first line was read.
+    """A table in a text file whose first line has been read.
 
     Parameters
     ----------
     source
         The file.
     separator
-        What is between two fields.
+        The separator of fields.
     names
         The names of the columns.
     lines
         The lines up to the first row.
     has_rows
-        Whether there is any.
+        Whether there are any rows.
     """
 
     source: Source
@@ -137,7 +137,7 @@ class _Text:
                 ) from error
 
     def sample(self) -> Any:
-        """Return the first rows as a table of pandas, with columns of numbers where there is nothing else."""
+        """Return the first rows as a table of pandas, with numeric columns where all fields are numbers."""
         for batch in self.parts():
             rows = batch.slice(0, SAMPLE)
             columns = {name: _typed(rows.column(place)) for place, name in enumerate(self.names)}
@@ -197,7 +197,7 @@ def _long(text: _Text, missing: str | None, value: str | None) -> Labelled:
 
 
 def _check_it_numbers_rows(source: Source, distinct: int, rows: int) -> None:
-    """Refuse a first column without a name, unless it only numbers the rows, as pandas writes it."""
+    """Raise an error for an unnamed first column, unless it only numbers the rows, as written by pandas."""
     if distinct < rows:
         raise ValueError(
             f"each column of {source.path} must have a name in the first line, but the first has none, and its labels "
@@ -206,7 +206,7 @@ def _check_it_numbers_rows(source: Source, distinct: int, rows: int) -> None:
 
 
 class _Labels:
-    """The labels of a column, by number in the order in which they first appear."""
+    """The labels of a column, numbered in the order in which they first appear."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -224,19 +224,19 @@ class _Labels:
         return len(self._numbers) - before
 
     def found(self) -> tuple[NDArray[Any], Integers]:
-        """Return the labels in their order, and for each row the place of its label."""
+        """Return the labels in their order, and the position of each row's label."""
         keys = typed_labels(list(self._numbers))
         order = np.argsort(keys, kind="stable")
         places = np.empty(len(order), dtype=np.int32)
         places[order] = np.arange(len(order), dtype=np.int32)
         rows = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int32)
-        # A large table has many rows, and these are not needed twice.
+        # The rows of a large table need not be kept twice.
         self._rows.clear()
         return keys[order], places.take(rows, out=rows, mode="clip")
 
 
 def typed_labels(texts: Sequence[str]) -> NDArray[Any]:
-    """Return labels as numbers, if each is written as its number is, and none is written in two ways.
+    """Return labels as numbers, if each has the usual form of its number and no number has two forms.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def typed_labels(texts: Sequence[str]) -> NDArray[Any]:
 
 
 def _floats(column: Any) -> Floats | None:
-    """Return a column of texts as numbers, with NaN where there is no value; None if a text is no number."""
+    """Return a column of texts as numbers, with NaN where there is no value; None if a text is not a number."""
     arrow, compute = need("pyarrow", "files"), need("pyarrow.compute", "files")
     texts = compute.replace_substring_regex(compute.utf8_trim_whitespace(column), r"^\+", "")
     gaps = compute.is_in(texts, value_set=arrow.array(NO_VALUE))
@@ -269,7 +269,7 @@ def _floats(column: Any) -> Floats | None:
 
 
 def _typed(column: Any) -> Any:
-    """Return a column of texts as numbers, unless one of them is none, or has zeros before it that a number has not."""
+    """Return a column of texts as numbers, unless one of them is not a number or has leading zeros."""
     texts = column.to_pylist()
     floats = None if any(map(_PADDED.fullmatch, texts)) else _floats(column)
     if floats is None:
@@ -279,7 +279,7 @@ def _typed(column: Any) -> Any:
 
 
 def _wide(text: _Text, sample: Any, missing: str | None) -> Labelled:
-    """Return the tensor of a table with a value in each cell, whose first rows are known."""
+    """Return the tensor of a table with a value in each cell, given its first rows."""
     values = list(columns_of_values(sample))
     if looks_like_data(values):
         raise ValueError(
@@ -311,7 +311,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def looks_like_data(names: Sequence[Any]) -> bool:
-    """Return whether the names of the columns of values in a wide table are rather a row of these values.
+    """Return whether the column names of a wide table look like a row of values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Facts as text files with one `head<TAB>relation<TAB>tail` in each line, plain, gzipped or in an archive."""
+"""Facts in text files with one `head<TAB>relation<TAB>tail` on each line, plain, gzipped or in an archive."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ SPLITS = ("train", "valid", "test")
 """The parts of a published knowledge graph."""
 
 LABEL_BYTES = 200
-"""About what a short label takes: the text, its number, and their places in a dict and in an array."""
+"""The approximate memory of a short label: the text, its number, and its slots in a dict and in an array."""
 
 FACTS_AT_ONCE = 2**14
-"""The memory is looked at after so many facts."""
+"""The memory is checked after this many facts."""
 
 
 @dataclass(frozen=True, eq=False)
 class NumberedFacts:
-    """The facts of some files by number, in one numbering.
+    """The facts of several files, in a common numbering.
 
     Parameters
     ----------
     parts : tuple of array
-        For each file the (n, 3) numbers of its facts: head, tail, relation.
+        The facts of each file as an (n, 3) array of numbers: head, tail, relation.
     entities, relations : tuple of str
         The label of each number, in the order in which they first appear.
     """
@@ -101,7 +101,7 @@ def read_parts(path: str | os.PathLike[str]) -> NumberedFacts:
 
 
 class _Numbering:
-    """Numbers for labels, in the order in which they first appear, as many as the source may take."""
+    """Numbers for labels, in the order in which they first appear, within the limit of the source."""
 
     def __init__(self, source: Source | None = None) -> None:
         self._source = source
@@ -109,11 +109,11 @@ class _Numbering:
         self._relations: dict[str, int] = {}
 
     def numbered(self, parts: Iterable[Integers]) -> NumberedFacts:
-        """Return the facts that were read, with the labels so far."""
+        """Return the facts read so far, with their labels."""
         return NumberedFacts(tuple(parts), tuple(self._entities), tuple(self._relations))
 
     def read(self, lines: Iterable[str | bytes], name: str) -> Integers:
-        """Return the coordinates of the facts in the lines of a file, which a sentence calls `name`."""
+        """Return the coordinates of the facts in the lines of a file, named `name` in messages."""
         numbers = array("q")
         entities, relations = self._entities, self._relations
         for count, (head, relation, tail) in enumerate(_facts(lines, name)):
@@ -180,19 +180,19 @@ def _parts_of(files: Iterable[tuple[str, _File]], where: str) -> list[_File]:
 
 
 def read(source: Source, *, missing: str | None = None) -> Labelled:
-    """Read facts as ones of a tensor head x tail x relation, with the labels; all other entries are missing.
+    """Read facts as the ones in a tensor head x tail x relation, with labels; all other entries are missing.
 
     Parameters
     ----------
     source
         The file, plain or gzipped.
     missing
-        ``"absent"``, the default and the only choice: facts that are not listed are not known.
+        ``"absent"``, the default and the only choice: facts that are not listed are unknown.
     """
     choice("absent" if missing is None else missing, "missing for a file of triples", ("absent",))
     facts = read_file(source)
     coords = np.unique(facts.parts[0], axis=0)
-    # One long label would widen an array of texts for all of them.
+    # In an array of texts, a single long label would widen all of them.
     entities, relations = (np.array(each, dtype=object) for each in (facts.entities, facts.relations))
     shape = len(entities), len(entities), len(relations)
     labels = Labels(("head", "tail", "relation"), (entities, entities, relations))
@@ -232,7 +232,7 @@ def write(path: Path, content: Content) -> None:
 
 
 def _texts(keys: Any, size: int) -> list[str]:
-    """Return labels as texts that fit in a line."""
+    """Return labels as texts that are valid in a line."""
     texts = [str(key) for key in (range(size) if keys is None else keys)]
     for text in texts:
         if not text.strip() or set(text) & set("\t\r\n"):

@@ -30,15 +30,15 @@ from ..observations import Observations
 from ..penalties import PENALTIES, Elementwise, Penalty
 
 CLASS, TUPLE, MAPPING, TEXT, STATUS = "class", "tuple", "mapping", "text", "status"
-"""The keys that mark what JSON itself cannot say."""
+"""The keys that mark types that JSON does not have."""
 
 LONGEST_TEXT = 200
-"""Letters that are kept of an object that a file cannot hold."""
+"""The largest length of the text of an object that a file cannot hold."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Unsaved:
-    """What a file does not hold: an object of the caller's own, of which only the text is known."""
+    """A user-defined object that a file cannot hold, of which only the text is known."""
 
     text: str
 
@@ -47,7 +47,7 @@ class Unsaved:
 
     @property
     def name(self) -> str:
-        """What it was called: its text up to the first bracket."""
+        """Its name: the text up to the first bracket."""
         return self.text.partition("(")[0]
 
 
@@ -67,7 +67,7 @@ def _known() -> dict[str, type[Any]]:
 
 
 def encoded(thing: Any) -> Any:
-    """Return what JSON can hold of an object.
+    """Return an object as a JSON value.
 
     >>> from tensorfill.penalties import LSP
     >>> encoded((LSP(0.5), {0: 1.0}))
@@ -94,7 +94,7 @@ def encoded(thing: Any) -> Any:
 
 
 def _text_of(thing: Any) -> str:
-    """Return how an object is written, or the name of its class if its text is only an address."""
+    """Return the repr of an object, or the name of its class if it has only the default repr."""
     if isinstance(thing, type):
         return thing.__name__
     if not any("__repr__" in vars(kind) for kind in type(thing).__mro__[:-1]):
@@ -103,7 +103,7 @@ def _text_of(thing: Any) -> str:
 
 
 def decoded(json: Any) -> Any:
-    """Return the object that `encoded` made this of, or raise a ValueError that says in a few words what is wrong.
+    """Return the object from the result of `encoded`, or raise a ValueError that says briefly what is wrong.
 
     >>> from tensorfill.penalties import LSP
     >>> decoded(encoded((LSP(0.5), {0: 1.0})))
@@ -146,7 +146,7 @@ def _made(name: Any, fields: dict[str, Any]) -> Any:
     try:
         return kind(**fields)
     except (TypeError, ValueError) as error:
-        # Its class checks its fields, and one of them is an object that the file does not hold.
+        # The class validates its fields, and one of them is only a placeholder.
         if not any(isinstance(value, Unsaved) for value in fields.values()):
             raise ValueError(f"{name} cannot be made: {error}") from error
         inside = ", ".join(f"{field}={value!r}" for field, value in fields.items())

@@ -1,4 +1,4 @@
-"""Facts in any form that the functions here take."""
+"""Facts in any of the accepted forms."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def coords_of(given: Gathered, shape: tuple[int, ...], name: str) -> Integers:
 class Rows:
     """Distinct rows of whole numbers, each with its own number, in which other rows can be found.
 
-    Columns are joined one by one, and the joined columns are numbered anew each time, so that keys stay below n^2
-    however large the numbers are.
+    Columns are joined one by one, and the joined columns are renumbered each time, so that keys stay below n^2 for any
+    numbers.
     """
 
     def __init__(self, rows: Integers) -> None:
@@ -83,7 +83,7 @@ class Rows:
         self.count = len(self._levels[-1][1])
 
     def find(self, rows: Integers) -> Integers:
-        """Return the number of each row, and -1 for rows that are not there."""
+        """Return the number of each row, and -1 for unknown rows."""
         if self.count == 0:
             return np.full(len(rows), -1)
         number: Integers = np.zeros(len(rows), dtype=np.int64)
@@ -95,7 +95,7 @@ class Rows:
 
 
 def _place(ordered: Integers, wanted: Integers, found: Booleans) -> Integers:
-    """Return the place of each number among ordered ones, and clear `found` for those that are not there."""
+    """Return the position of each number among sorted ones, and clear `found` for those that are not there."""
     place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
     found &= ordered[place] == wanted
     return place

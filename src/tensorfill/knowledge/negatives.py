@@ -18,15 +18,15 @@ from .facts import Facts, Rows, coords_of, gathered, shape_of
 from .triples import MODES, Triples
 
 ROUNDS = 20
-"""Rounds of drawing after which the negatives that are left are listed instead."""
+"""The number of rounds of random draws; after that, the remaining negatives are enumerated."""
 
 ELSEWHERE = 0.1
-"""Negatives for each fact that count as drawn anywhere with its relation; from 0.001 to 0.3 ranks hardly differ."""
+"""Negatives per fact that are assumed to be drawn anywhere with its relation; from 0.001 to 0.3 ranks hardly differ."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Negatives(Triples):
-    """Negatives that `sample_negatives` drew, with how they were drawn.
+    """Negatives drawn by `sample_negatives`, with the settings of the draw.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Negatives(Triples):
     facts : Triples
         The facts that they were drawn for.
     ratio : int
-        How many were drawn for each fact.
+        The number of negatives for each fact.
     replace : tuple of {"head", "tail", "relation"}
-        Each differs from its fact in one of these.
+        The positions in which negatives may differ from their facts.
     """
 
     facts: Triples
@@ -52,9 +52,9 @@ class Negatives(Triples):
 
             ratio (n[h, r] + n[r, t]) / 2E  +  0.1 n[r] / E^2  +  1 / (E^2 R)
 
-        The first term is the rule of `sample_negatives`, without its care not to draw known facts. It is zero where no
-        fact has this relation together with the head or the tail. The others keep the answer above zero there: they
-        count a tenth of a negative for each fact as drawn with any head and tail, and a single one as drawn anywhere.
+        The first term is the rule of `sample_negatives`, ignoring that known facts are not drawn. It is zero where no
+        fact has this relation together with the head or the tail. The other terms keep the result positive there: they
+        assume a tenth of a negative per fact with any head and tail, and a single one anywhere.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Negatives(Triples):
 
     @cached_property
     def _facts_like(self) -> dict[int, _Alike]:
-        """The facts, to be counted by what they have in common with an entry apart from one mode."""
+        """Counters of the facts that agree with an entry in all modes but one, by that mode."""
         return {mode: _Alike(self.facts.coords, [mode]) for mode in _modes(self.replace)}
 
 
@@ -113,8 +113,8 @@ def sample_negatives(
     A negative of (h, r, t) is drawn uniformly from all unknown (h', r, t) and (h, r, t'), where h' and t' are any
     entities; the relation is kept unless `replace` says otherwise. No negative is drawn twice.
 
-    The more facts a relation has, the more negatives, so a fit to both does not learn which relations are frequent, nor
-    which the head or tail often has. `GraphOdds` puts that back for ranking.
+    Frequent relations get more negatives, so a fit to both does not learn which relations are frequent, nor which ones
+    are frequent for a head or tail. `GraphOdds` corrects for that in a ranking.
 
     Parameters
     ----------
@@ -129,12 +129,12 @@ def sample_negatives(
     known : Triples, several of them, or rows of (head, tail, relation), optional
         Facts besides `triples` that must not be drawn. The paper uses all parts of the graph, the held-out ones too.
     rng : int, numpy.random.Generator or None, optional
-        Decides the draw.
+        The seed or generator of the draw.
 
     Notes
     -----
-    The paper writes the set to draw from as an intersection, {(h', r, t) not in S} with {(h, r, t') not in S}. That
-    is empty, because only (h, r, t) itself has both forms and it is in S: the union is meant.
+    The paper defines the set to draw from as an intersection, {(h', r, t) not in S} with {(h, r, t') not in S}. That is
+    empty, because only (h, r, t) itself has both forms and it is in S: the union is meant.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | N
 def _draw(
     wanted: Integers, known: Rows, shape: tuple[int, ...], modes: Sequence[int], rng: np.random.Generator
 ) -> Integers:
-    """Return for each fact another one that differs in one of `modes`, none known and none twice."""
+    """Return an unknown fact for each fact that differs in one of `modes`, all distinct."""
     choices = sum(shape[mode] for mode in modes)
     drawn = np.empty_like(wanted)
     done, waiting = np.arange(0), np.arange(len(wanted))
@@ -205,7 +205,7 @@ def _draw(
         drawn[waiting] = _replaced(wanted[waiting], rng.integers(choices, size=len(waiting)), shape, modes)
         unknown = np.concatenate([done, waiting[known.find(drawn[waiting]) < 0]])
         if len(unknown):
-            # The first of equal rows stays, and finished rows come first.
+            # The first of equal rows is kept, and finished rows come first.
             first = np.unique(labels_of(drawn[unknown], shape), return_index=True)[1]
             done = unknown[np.sort(first)]
         waiting = np.setdiff1d(waiting, done)
@@ -226,7 +226,7 @@ def _draw(
 
 
 def _replaced(facts: Integers, choices: Integers, shape: tuple[int, ...], modes: Sequence[int]) -> Integers:
-    """Return facts with one index replaced; a choice is a place in the indices of all modes, one after the other."""
+    """Return facts with one index replaced; a choice is a position in the concatenated indices of all modes."""
     ends = np.cumsum([shape[mode] for mode in modes])
     place = np.searchsorted(ends, choices, side="right")
     changed = facts.copy()

@@ -1,4 +1,4 @@
-"""Scores that undo the sampling of negatives."""
+"""Scores that correct for the sampling of negatives."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from .ranking import Scorer, scores_of
 class GraphOdds:
     """The log odds of an entry in the graph, from the scores of a fit to facts and sampled negatives.
 
-    A fit with the logistic loss knows the odds in its sample: facts against sampled negatives. The sample has all known
-    facts, but only some of the other entries, so with d(p) the number of times that entry p is expected to be drawn as
-    a negative, and 1 - exp(-d(p)) the chance that it is,
+    A fit with the logistic loss estimates the odds in its sample: facts against sampled negatives. The sample has all
+    known facts, but only some of the other entries. With d(p) the expected number of times that entry p is drawn as a
+    negative, and 1 - exp(-d(p)) the probability that it is drawn at all,
 
         log odds of p in the graph  =  score of p  +  log(1 - exp(-d(p)))
 
-    This is how a case-control study is corrected. Negatives that replace the head or tail are drawn the more often, the
-    more facts there are with the same relation and head, or relation and tail. So the score alone does not know that a
-    relation is frequent, or that a head often has it. `Negatives.draws` has the formula of d.
+    This is the correction of a case-control study. Negatives that replace the head or tail are drawn more often if many
+    facts have the same relation and head, or relation and tail. So the score alone does not reflect that a relation is
+    frequent, or frequent for a head. `Negatives.draws` has the formula of d.
 
-    In large graphs of which little is known, relations are ranked far better by it. Where nearly all facts are known it
-    adds little, and the scores may rank heads and tails as well without it. Rank validation facts both ways if it
-    matters.
+    In large graphs of which little is known, it ranks relations far better. If nearly all facts are known it adds
+    little, and the scores alone may rank heads and tails as well. Rank validation facts both ways if it matters.
 
     Parameters
     ----------

@@ -14,11 +14,11 @@ from .._support.types import Floats, Integers
 from .facts import Facts, Rows, coords_of, gathered, shape_of
 
 BATCH = 2**18
-"""Entries that are scored at a time in a ranking; the entries of one test triple are never divided."""
+"""The number of entries that are scored at a time; the entries of one test triple are never divided."""
 
 
 class Scorer(Protocol):
-    """Anything that scores coordinates: a `Fit`, whose `scores` are used, a model, or an object of your own."""
+    """Anything that scores coordinates: a `Fit`, whose `scores` are used, a model, or a user-defined object."""
 
     def predict(self, coords: Any, /) -> Any:
         """Return one number for each row of (head, tail, relation)."""
@@ -33,9 +33,9 @@ class Ranking:
     mrr : float
         The mean reciprocal rank, mean(1 / rank); 1 is best.
     hits : dict of int to float
-        For each k the share of ranks that are at most k.
+        The share of ranks that are at most k, for each k.
     ranks : array of float
-        The ranks, from 1; equal scores share the mean of their places.
+        The ranks, from 1; equal scores share the mean of their ranks.
 
     Examples
     --------
@@ -68,18 +68,18 @@ def relation_ranking(
 ) -> Ranking:
     """Return how well relations are predicted: the rank of each test fact's relation among all relations.
 
-    With X the scores, the rank of (i1, i2, i3) is the place of X[i1, i2, i3] among X[i1, i2, j] for all relations j,
-    in descending order (Section 5.3). Equal scores share the mean of their places, so that a model that gives every
-    entry the same score does not look good.
+    With X the scores, the rank of (i1, i2, i3) is the position of X[i1, i2, i3] among X[i1, i2, j] for all relations j,
+    in descending order (Section 5.3). Equal scores share the mean of their ranks, so that a model that gives every
+    entry the same score is not rewarded.
 
     Parameters
     ----------
     score : Fit, model, or anything with `predict`
-        Gives the scores of n x relations entries; nothing of the tensor's size is built.
+        Scores n x relations entries; nothing of the size of the tensor is allocated.
     test : Triples, several of them, or rows of (head, tail, relation)
         The facts to rank.
     known : the same, optional
-        Facts that are no candidates. The paper leaves out none, so only one of two true relations of a pair can be
+        Facts that are not candidates. The paper excludes none, so only one of two true relations of a pair can be
         first.
     hits : sequence of int, optional
         The k of each Hits@k.
@@ -109,14 +109,14 @@ def relation_ranking(
 def entity_ranking(score: Scorer, test: Facts, known: Facts | None, *, hits: Iterable[int] = (1, 3, 10)) -> Ranking:
     """Return how well entities are predicted: the filtered ranks of the head and of the tail of each test fact.
 
-    The head of (h, r, t) is ranked among all (h', r, t), and the tail among all (h, r, t'). Candidates that give a
-    fact of `known` are left out, except for the test fact itself; this is the "filtered" ranking. Equal scores share
-    the mean of their places, which is the "realistic" rank.
+    The head of (h, r, t) is ranked among all (h', r, t), and the tail among all (h, r, t'). Candidates that form a fact
+    in `known` are left out, except for the test fact itself; this is the "filtered" ranking. Equal scores share the
+    mean of their ranks, which is the "realistic" rank.
 
     Parameters
     ----------
     score : Fit, model, or anything with `predict`
-        Gives the scores of 2 x n x entities entries in batches; nothing of the tensor's size is built.
+        Scores 2 x n x entities entries in batches; nothing of the size of the tensor is allocated.
     test : Triples, several of them, or rows of (head, tail, relation)
         The facts to rank.
     known : the same, or None
@@ -168,7 +168,7 @@ class _Competitors:
 
 
 def _competition(score: Scorer, test: Facts, known: Facts | None) -> tuple[tuple[int, ...], Integers, Integers | None]:
-    """Return the shape, the facts to rank, and the facts that are no candidates."""
+    """Return the shape, the facts to rank, and the facts that are not candidates."""
     ranked, others = gathered(test), None if known is None else gathered(known)
     stated = getattr(score, "shape", None)
     shape = shape_of(stated, "score.shape", ranked, *([] if others is None else [others]))
@@ -191,7 +191,7 @@ def _ranks(score: Scorer, facts: Integers, mode: int, known: Integers | None, sh
         scores = scores_of(score, coords).reshape(len(batch), size)
         rows = np.arange(len(batch))
         own = scores[rows, batch[:, mode]][:, np.newaxis]
-        # Below every score, so that they do not count.
+        # Below every score, so that they are ignored.
         scores[rows, batch[:, mode]] = -np.inf
         if competitors is not None:
             scores[competitors.of(batch)] = -np.inf
@@ -203,7 +203,7 @@ def scores_of(score: Scorer, coords: Integers) -> Floats:
     """Return a new array of finite scores, one for each row."""
     if not hasattr(score, "predict"):
         raise TypeError(f"score must have a method predict(coords), but a {type(score).__name__} has none; give a Fit.")
-    # The scores of a fit have no ties where its predictions reach 0, 1 or their bounds.
+    # Scores are used because predictions have ties where they reach 0, 1 or their bounds.
     scores = np.array(getattr(score, "scores", score.predict)(coords), dtype=np.float64)
     if scores.shape != (len(coords),):
         raise ValueError(

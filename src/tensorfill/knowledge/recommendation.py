@@ -1,4 +1,4 @@
-"""The best heads, tails or relations for the two others."""
+"""The best heads, tails or relations, given the other two."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Recommendations:
     Parameters
     ----------
     kind : {"head", "tail", "relation"}
-        What the answers are.
+        The kind of the answers.
     indices : array of int
         Their numbers.
     scores : array of float
-        Their scores, which never rise.
+        Their scores, in decreasing order.
     labels : tuple of str, or None
         Their labels, if they are known.
     """
@@ -59,25 +59,25 @@ def recommend(
     along: Sequence[str] | None = None,
     labels: Triples | None = None,
 ) -> Recommendations:
-    """Return the `k` best heads, tails or relations, whichever is not given, for the two others.
+    """Return the `k` best heads, tails or relations, whichever is not given, for the other two.
 
     Only the candidates are scored, never the whole tensor. Among equal scores the lower number comes first.
 
     Parameters
     ----------
     score : Fit, model, or anything with `predict`
-        Gives the scores of the candidates.
+        Scores the candidates.
     head, tail, relation : int or str
         Exactly two of these, by number or by label.
     k : int, optional
-        How many to return, if there are enough candidates.
+        The number of answers, if there are enough candidates.
     known : Triples, several of them, or rows of (head, tail, relation), optional
-        Known facts. An answer is left out if one of them has it together with what is given along the modes `along`.
+        Known facts. An answer is left out if it occurs in one of them together with the given values of the modes
+        `along`.
     along : sequence of {"head", "tail", "relation"}, optional
-        By default the head or tail that is given, whatever the relation: what a user has already is not recommended to
-        them, in whichever month they got it. For a relation between a head and a tail it is both of these. Give
-        ``("head", "relation")`` to leave out only what is known with this very relation, as in a graph where Ann may
-        both know and like Bob.
+        By default the given head or tail, for any relation: what a user has already, from any month, is not recommended
+        again. For a relation between a head and a tail it is both of these. Give ``("head", "relation")`` to leave out
+        only what is known with the same relation, as in a graph where Ann may both know and like Bob.
     labels : Triples, optional
         The source of the labels; by default `known`.
 
@@ -125,7 +125,7 @@ def recommend(
 
 
 def _along(along: Sequence[str] | None, given: Sequence[str]) -> list[int]:
-    """Return the modes in which a known fact must agree with the question to leave its answer out."""
+    """Return the modes in which a known fact must agree with the question to exclude an answer."""
     if along is None:
         names = [name for name in given if name != "relation"]
     else:

@@ -1,4 +1,4 @@
-"""Facts by number, with the labels of the numbers."""
+"""Numbered facts, with the labels of entities and relations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODES = ("head", "tail", "relation")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triples:
-    """Facts (head, relation, tail) by number, with the labels of the numbers.
+    """Numbered facts (head, relation, tail), with the labels of entities and relations.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class Triples:
 
     @classmethod
     def read(cls, source: str | os.PathLike[str] | IO[bytes] | IO[str]) -> Self:
-        r"""Return the facts of a file with one `head<TAB>relation<TAB>tail` in each line, plain or gzipped.
+        r"""Return the facts of a file with one `head<TAB>relation<TAB>tail` on each line, plain or gzipped.
 
         Entities and relations are numbered in the order in which they first appear. Blank lines are skipped, and
-        labels are kept unchanged. Files that belong together need a common numbering: see `read_archive`.
+        labels are kept unchanged. Related files need a common numbering: see `read_archive`.
 
         Parameters
         ----------
@@ -111,18 +111,18 @@ class Triples:
 
 
 def read_archive(path: str | os.PathLike[str]) -> dict[str, Triples]:
-    """Return the "train", "valid" and "test" part of a knowledge graph, all with one numbering.
+    """Return the "train", "valid" and "test" part of a knowledge graph, with a common numbering.
 
     Parameters
     ----------
     path : path
         A tar archive, compressed or not, or a folder. It holds one file for each part, at any depth, named `train`,
-        `valid` and `test` with the ending `.txt`, `.tsv` or none, in the form that `Triples.read` reads. Other files
+        `valid` and `test` with the extension `.txt`, `.tsv` or none, in the format of `Triples.read`. Other files
         are ignored, and nothing is unpacked to disk.
 
     Notes
     -----
-    Entities and relations are numbered as they first appear, in train, then valid, then test.
+    Entities and relations are numbered in order of appearance, in train, then valid, then test.
     """
     read = read_parts(path)
     return {
@@ -137,21 +137,21 @@ def most_frequent(*splits: Triples, count: int = 500) -> tuple[Triples, ...]:
     The frequency of an entity is the number of times that it is head or tail of a fact, in all parts together. Equally
     frequent entities are ordered by their first appearance: part by part, fact by fact, head before tail. Facts are
     kept if their head and tail are both among the first `count` entities, and relations if a kept fact has them. Kept
-    entities and relations are numbered in their former order.
+    entities and relations are numbered in their original order.
 
     Parameters
     ----------
     *splits : Triples
-        Parts of one knowledge graph, with one numbering.
+        Parts of one knowledge graph, with a common numbering.
     count : int, optional
         How many entities to keep; all of them if there are fewer.
 
     Notes
     -----
-    The paper keeps "the top 500 (head and tail) entities that appear most frequently in the relations" and prints
-    tensors of 500 x 500 x 8 for WN18RR and 500 x 500 x 39 for FB15k-237. The reading here, with all three parts
-    given, leaves 9 and 152 relations (train, valid and test facts: 398, 12, 7 and 9,262, 403, 489). No plain reading
-    of the words gives the paper's numbers: `experiments/knowledge_graph_preparation.py` tries many, and explains what
+    The paper keeps "the top 500 (head and tail) entities that appear most frequently in the relations" and reports
+    tensors of 500 x 500 x 8 for WN18RR and 500 x 500 x 39 for FB15k-237. The interpretation here, with all three parts
+    given, leaves 9 and 152 relations (train, valid and test facts: 398, 12, 7 and 9,262, 403, 489). No plain
+    interpretation gives the paper's numbers: `experiments/knowledge_graph_preparation.py` tries many, and explains what
     speaks against the one that gives them with a fitted threshold.
 
     Examples
@@ -197,7 +197,7 @@ def _labels(given: Any, name: str) -> tuple[str, ...]:
 
 
 def _numbers(given: Any, name: str, size: int) -> Integers:
-    """Return numbers from 0 to size - 1 as a new array that cannot be written to."""
+    """Return numbers from 0 to size - 1 as a new read-only array."""
     numbers = plain_array(given, name)
     if numbers.ndim != 1:
         raise ValueError(f"{name} must have one dimension, but an array of shape {numbers.shape} was given.")
@@ -223,7 +223,7 @@ def _same_labels(one: Triples, other: Triples) -> bool:
 
 
 def one_numbering(parts: Sequence[Any]) -> Triples:
-    """Return the first of the parts, after a check that all of them have the same labels."""
+    """Return the first of the parts, after checking that all of them have the same labels."""
     if not parts:
         raise ValueError("at least one Triples must be given, but none was.")
     for part in parts:

@@ -1,4 +1,4 @@
-"""What a loss is: the protocol that methods rely on, and functions that apply to every loss."""
+"""The loss protocol that methods rely on, and functions that apply to every loss."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Loss", "error", "expected", "is_score", "prepare", "restore"]
 
 @runtime_checkable
 class Loss(Protocol):
-    """What a method needs from a loss.
+    """The interface of a loss.
 
     `prediction` and `observed` are arrays of the same shape. Results have that shape, and are float32 if both arrays
     are. The loss of an entry is at least 0.
 
     Three methods are optional:
 
-    - ``prepared(observed) -> (loss, observed)`` returns the loss with the constants that it takes from the data, and
+    - ``prepared(observed) -> (loss, observed)`` returns the loss with constants estimated from the data, and
       the values in the form that `value` and `derivative` expect. If a value is not allowed, it raises a ValueError of
       one sentence. See `prepare`.
     - ``restored(observed) -> values`` is the inverse for a loss whose ``prepared`` changes the values: it returns them
@@ -50,7 +50,7 @@ class Loss(Protocol):
 
 
 def prepare(loss: Loss, observed: Floats) -> tuple[Loss, Floats]:
-    """Return a loss with the constants that it takes from the data, and the values in the form that it expects.
+    """Return a loss with its constants set from the data, and the values in the form that it expects.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def prepare(loss: Loss, observed: Floats) -> tuple[Loss, Floats]:
 
 
 def restore(loss: Loss, observed: Floats) -> Floats:
-    """Return values that a loss has prepared in the form in which the data came; the inverse of `prepare`.
+    """Return prepared values in the original form of the data; the inverse of `prepare`.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def restore(loss: Loss, observed: Floats) -> Floats:
 
 
 def is_score(loss: object) -> bool:
-    """Return whether the predictions of a loss are scores, on another scale than the observations.
+    """Return whether the predictions of a loss are scores, on a different scale from the observations.
 
     >>> from tensorfill.losses import Logistic, Square
     >>> is_score(Logistic()), is_score(Square())
@@ -114,7 +114,7 @@ def is_score(loss: object) -> bool:
 
 
 def expected(loss: object, prediction: Floats) -> Floats:
-    """Return the expected observations, on the scale on which the data came, of predictions.
+    """Return the expected observations for predictions, on the scale of the data.
 
     >>> from tensorfill.losses import Poisson, Square
     >>> expected(Poisson(), np.array([0.0])), expected(Square(), np.array([0.0]))

@@ -5,11 +5,12 @@ absolute difference, an outlier pulls no harder than any other entry. With a con
 larger it is.
 
 These losses have a kink where the prediction equals the observation, so a method that uses gradients cannot take them:
-`Robust` is not a `tensorfill.losses.Loss`. There are two ways to a loss that it can take:
+`Robust` is not a `tensorfill.losses.Loss`. There are two ways to obtain a loss with a gradient:
 
 - `Robust.smoothed` rounds off the kink within a distance delta, which the method then reduces in stages.
 - `Robust.envelope` models noise besides the outliers: an observation is prediction + outlier + noise, where the outlier
-  costs kappa and the noise its square. It needs no smoothing, and its `outliers` says how far off each entry is.
+  costs kappa and the noise its square. It needs no smoothing, and its method `outliers` estimates how far off each
+  entry is.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 SIGMA_PER_MEDIAN = 1.4826
-"""The standard deviation of normal noise, divided by the median of its absolute value."""
+"""The ratio of the standard deviation of normal noise to the median of its absolute value."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Robust:
     Parameters
     ----------
     penalty : Elementwise
-        The penalty that has kappa: Nuclear() for the absolute difference, CappedL1, LSP, MCP or SCAD. Its theta is a
-        difference that counts as large, and should be well above the noise. CappedL1, MCP and SCAD do not pull at all
+        The penalty that defines kappa: Nuclear() for the absolute difference, CappedL1, LSP, MCP or SCAD. Its theta is
+        a difference that counts as large, and should be well above the noise. CappedL1, MCP and SCAD do not pull at all
         beyond theta, so start them from an answer that is not too far off, such as that of Nuclear().
 
     Examples
@@ -99,7 +100,7 @@ class SmoothedRobust:
     Parameters
     ----------
     penalty : Elementwise
-        The penalty that has kappa; concave, with a finite slope at 0, and with a method `slope`.
+        The penalty that defines kappa; concave, with a finite slope at 0, and with a method `slope`.
     delta : float
         The distance within which the kink is rounded off; above 0. Keep it below the `reach` of the penalty: above, the
         loss falls again beyond the reach, and x = o may be worse than other predictions.
@@ -170,7 +171,7 @@ class Envelope:
     Parameters
     ----------
     penalty : Elementwise
-        The penalty that has kappa.
+        The penalty that defines kappa.
     weight : float
         The weight of kappa; above 0. The larger it is, the fewer outliers there are.
 
@@ -221,7 +222,7 @@ class Envelope:
         return result
 
     def outliers(self, prediction: Floats, observed: Floats) -> Floats:
-        """Return the outlier in each observation: about o - x if it is far off, and else 0."""
+        """Return the outlier in each observation: about o - x if it is far off, otherwise 0."""
         difference = np.asarray(observed - prediction)
         far, _, outlier = self._split(difference)
         result = np.zeros_like(difference)
@@ -313,7 +314,7 @@ def make_robust(loss: str | Robust | Elementwise, theta: float | None = None) ->
     Parameters
     ----------
     loss : str, Elementwise or Robust
-        A name in `ROBUST`, the penalty that has kappa, or a robust loss.
+        A name in `ROBUST`, the penalty that defines kappa, or a robust loss.
     theta : float, optional
         The parameter of a named loss; must be left out for "l1" and for an object.
 

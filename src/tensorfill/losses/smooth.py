@@ -1,4 +1,4 @@
-"""The losses with a Lipschitz derivative: for noise, for outliers, for yes and no, and for counts."""
+"""Losses with a Lipschitz derivative: for noise, outliers, binary data and counts."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Huber:
 
 @dataclass(frozen=True)
 class Logistic:
-    """The logistic loss, log(1 + exp(-o x)) for an observed o of -1 or +1: for links, clicks, yes and no.
+    """The logistic loss, log(1 + exp(-o x)) for an observed o of -1 or +1: for binary data such as links and clicks.
 
     The prediction x is a score, the logarithm of the odds of the upper value. `probability` turns it into the
     probability of that value, and `mean` into the expected observation, which is the probability for data of 0 and 1.
@@ -174,7 +174,7 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Poisson:
-    """The Poisson loss, exp(x) - o x for a count o: for how often something happened.
+    """The Poisson loss, exp(x) - o x for a count o: for count data.
 
     The prediction x is a score, the logarithm of the rate; `mean` turns it into a rate. A constant that depends on o
     makes the minimum 0, at x = log o: the loss is exp(x) - o x + o log o - o, half the deviance.
@@ -266,7 +266,7 @@ class Poisson:
         return self, observed
 
     def _inside(self, prediction: Floats) -> Floats:
-        """Return the scores, reduced to `limit` where they are above."""
+        """Return the scores, clipped to `limit` from above."""
         return prediction if self.limit is None else np.minimum(prediction, self.limit)
 
 

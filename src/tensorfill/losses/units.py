@@ -20,7 +20,7 @@ def has_unit(thing: Any) -> bool:
 
 
 def power_of_loss(loss: Any) -> float | None:
-    """Return the power of the unit of the data that a loss has; None for a loss with a unit of its own.
+    """Return the power of the unit of the data by which a loss scales; None for a loss without such a power.
 
     >>> from tensorfill.losses import Poisson
     >>> power_of_loss(Square()), power_of_loss(Poisson())
@@ -32,7 +32,7 @@ def power_of_loss(loss: Any) -> float | None:
 
 
 def loss_in_unit(loss: Any, exponent: int) -> Any:
-    """Return the same loss for data that is divided by ``2**exponent``; a name stands for itself.
+    """Return the same loss for data that is divided by ``2**exponent``; a name is returned unchanged.
 
     >>> loss_in_unit(Huber(delta=4.0), 1)
     Huber(delta=2.0)

@@ -1,1 +1,1 @@
-"""How a problem is answered: one file a method."""
+"""The completion methods, one file or folder for each."""

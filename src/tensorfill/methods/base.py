@@ -1,4 +1,4 @@
-"""The contract of a method: its settings, its solver, and what is left to choose."""
+"""The interface of a method: its settings, its solver, and the settings to choose."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from .problem import Problem
 
 
 class Unsuited(ValueError):
-    """The data, its loss or its size is not what a method is made for; other methods may take it."""
+    """The method does not support the data, its loss or its size; other methods may."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A setting to choose on held-out entries, and the path to walk.
+    """A setting to choose on held-out entries, and the values to try.
 
     Parameters
     ----------
     setting
         The name of the setting.
     values
-        The values to try, in order. Each trial starts from the answer of the one before.
+        The values to try, in order. Each trial has a warm start from the previous one.
     meanwhile
-        The value it has while the axes before it are walked.
+        The value of the setting while earlier axes are searched.
     ordered
-        Whether the values go from simple to complex, so that the walk ends when held-out entries no longer gain. If
+        Whether the values go from simple to complex, so that the search stops when the held-out error stops falling. If
         not, all of them are tried.
     """
 
@@ -63,7 +63,7 @@ class Axis:
 
 
 STAGES = ("laplacian", "smooth", "centre", "refine")
-"""The stages that can stand around a method."""
+"""The stages that can be combined with a method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,50 +76,52 @@ class Method(ABC):
     Parameters
     ----------
     max_iter
-        At most this many iterations.
+        The largest number of iterations.
     tol
-        Stop when the objective changed, relative to its value, by less than this in two iterations running.
+        Stop when the relative change of the objective is less than this in two consecutive iterations.
     """
 
     name: ClassVar[str]
-    """What the registry calls it; by default the name of the class in lower case."""
+    """Its name in the registry; by default the name of the class in lower case."""
 
     stages: ClassVar[frozenset[str]] = frozenset(STAGES) - {"refine"}
-    """The stages that can stand around it."""
+    """The stages that it can be combined with."""
 
     takes_roughness: ClassVar[bool] = False
     """Whether its solver includes the roughness term of a problem with graphs."""
 
     trial_iterations: ClassVar[int | None] = None
-    """The most iterations of a trial in the default search, before the best is solved to the end; None for no limit."""
+    """The largest number of iterations of a trial in the default search, before the best is run to convergence; None
+    for no limit."""
 
     searched_by: ClassVar[str] = "walk"
     """How its open settings move: ``"walk"`` along its axes, or the name of another search."""
 
     steps_to_gather: ClassVar[int] = 0
-    """Steps until its momentum has gathered. Those before are so short that they pass for convergence, so a fit that is
-    to be solved to the end takes at least as many."""
+    """Steps until its momentum has built up. Earlier steps are so short that they look like convergence, so a fit that
+    is run to convergence takes at least this many."""
 
     fewest_entries: ClassVar[int] = 0
     """With fewer observed entries than this, ``method="auto"`` leaves it out."""
 
     takes_robust: ClassVar[bool] = False
-    """Whether its solver takes a `Robust` loss, with its kink, as it is."""
+    """Whether its solver takes a `Robust` loss, which has a kink, directly."""
 
     square_only: ClassVar[bool] = False
     """Whether it takes the square loss only."""
 
     descends: ClassVar[bool] = True
-    """Whether a function falls at every step, the `f_tau` of its progress; NaN for a method that has none."""
+    """Whether a function, the `f_tau` of its progress, decreases at every step; `f_tau` is NaN for a method without
+    one."""
 
     largest_rank: ClassVar[int | None] = None
     """The most outer products of vectors that its answer can be a sum of; None if its settings or the data decide."""
 
     fewest_modes: ClassVar[int] = 2
-    """The lowest order of a tensor that it takes."""
+    """The lowest order of a tensor that it supports."""
 
     whole_tensors: ClassVar[int] = 0
-    """How many arrays of the size of the tensor it holds at its peak; 0 if it never builds the tensor."""
+    """The peak number of arrays of the size of the tensor; 0 if it never builds the tensor."""
 
     max_iter: int = 500
     tol: float = 1e-4
@@ -135,17 +137,17 @@ class Method(ABC):
 
     @abstractmethod
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at the method's own starting point."""
+        """Return a solver that starts at `start`, or at the method's own starting point."""
 
-    # What is left to choose
+    # Settings to choose
 
     @property
     def open_settings(self) -> tuple[str, ...]:
-        """The names of the settings that are left to held-out entries."""
+        """The names of the settings that are chosen on held-out entries."""
         return ()
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return a path for each open setting, in the order in which they are chosen."""
+        """Return an axis for each open setting, in the order in which they are chosen."""
         return ()
 
     def rescaled(self, ratio: float) -> Self:
@@ -153,21 +155,21 @@ class Method(ABC):
         return self
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the defaults that depend on the problem spelled out."""
+        """Return the same settings with explicit values for defaults that depend on the problem."""
         return self
 
-    # In which unit
+    # Units
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the power of the unit of the data that the objective has, and each setting that has one.
+        """Return the power of the unit by which the objective scales, and that of each setting that has one.
 
-        Data multiplied by c, with every such setting multiplied by c to its power, has c times the answer. A subclass
-        whose settings depend on the unit of the data names them here.
+        If the data is multiplied by c, and every such setting by c to its power, the answer is multiplied by c. A
+        subclass whose settings depend on the unit of the data names them here.
 
         Parameters
         ----------
         loss
-            The power that the loss of an entry has: 2 for squares.
+            The power of the loss of an entry: 2 for squares.
         order
             The order of the tensor.
         """
@@ -183,13 +185,13 @@ class Method(ABC):
         }
         return replace(self, **changed) if changed else self
 
-    # What fits together
+    # Supported problems
 
     def check(self, problem: Problem) -> None:
         """Raise a ValueError of one sentence if the method does not take this problem.
 
-        What the class says of itself (`square_only`, `fewest_modes`, `whole_tensors`) is checked here; a subclass adds
-        what is particular to it.
+        The class attributes `square_only`, `fewest_modes` and `whole_tensors` are checked here; a subclass adds its own
+        conditions.
         """
         shape, dtype = problem.observations.shape, problem.observations.dtype
         allowed = (Square, Robust) if self.takes_robust else Square
@@ -207,17 +209,17 @@ class Method(ABC):
             )
 
     def is_silent_somewhere(self, problem: Problem) -> bool:
-        """Return whether an answer is 0 at entries that it says nothing about, so that the data must be centred."""
+        """Return whether an answer is 0 at entries that it does not determine, so that the data must be centred."""
         return False
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
-        """Return whether `model` is a starting point that `prepare` takes for this problem."""
+        """Return whether `model` is a valid starting point for this problem."""
         return False
 
     def approach(
         self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
     ) -> Result | None:
-        """Return an answer to start from if the caller has none; None for the method's own starting point."""
+        """Return a warm start if none is given; None for the method's default starting point."""
         return None
 
     # The loop
@@ -234,7 +236,7 @@ class Method(ABC):
         clock: Clock | None = None,
         at_least: int = 0,
     ) -> Result:
-        """Iterate until a stop rule holds.
+        """Iterate until a stopping rule is met.
 
         Parameters
         ----------
@@ -243,16 +245,16 @@ class Method(ABC):
         start
             A model of an earlier run to start from.
         held_out
-            Entries whose error is recorded at every iteration; they have no part in the fit.
+            Entries whose error is recorded at every iteration; they are not fitted.
         rng
-            Decides everything that is random.
+            The seed or generator of the random numbers.
         callback
-            Called after every iteration with its record and the model so far; returning something true stops the run.
+            Called after every iteration with its record and the model so far; a true return value stops the run.
         clock
             Stops the run when it expires, after one iteration at the earliest.
         at_least
-            It does not count as converged before this many iterations: momentum has yet to gather, and the first steps
-            change little.
+            It does not count as converged before this many iterations, because momentum must build up and the first
+            steps change little.
         """
         if self.open_settings:
             raise ValueError(

@@ -7,15 +7,15 @@ gradient of row i of A_d is
 
     ridge * row i  +  sum over the entries p with i_d = i of g_p * (product of the rows i_e of all other factors A_e),
 
-so a step costs about M * R multiplications an entry, and nothing of the size of the tensor is made. With graphs, f has
-the roughness of X too, which small matrices such as A_d^T A_d give (`tensorfill.algebra.factored_roughness`).
+so a step costs about M * R multiplications per entry, and nothing of the size of the tensor is allocated. With graphs,
+f has the roughness of X too, computed from small matrices such as A_d^T A_d (`tensorfill.algebra.factored_roughness`).
 
-At the best factors with the same X, the lengths of a_r, b_r, c_r .. are equal. So the ridge charges each term with its
-length to the power 2 / M: terms that the data does not need vanish, and terms that grow while they cancel each other
-cost too much.
+At the best factors with the same X, the lengths of a_r, b_r, c_r .. are equal. So the ridge penalises each term by its
+length to the power 2 / M: terms that the data does not support vanish, and terms that grow while they cancel each other
+are too expensive.
 
-The problem is not convex, and where it starts decides. Random factors often end in a bad critical point. So terms are
-appended one by one, each of them a rank-one approximation of the residuals that the terms before it leave.
+The problem is not convex, so the starting point matters. Random factors often end in a bad critical point. So terms are
+appended one by one, each of them a rank-one approximation of the residuals of the previous terms.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ POWER_SWEEPS = 6
 """A new term is the best of this many rank-one approximations, each after this many sweeps of the power method."""
 
 LEAST_CURVATURE = 0.1
-"""The curvature of a coordinate counts as at least this share of the mean, because it changes on the way."""
+"""The least curvature of a coordinate, relative to the mean, because it changes along the way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +63,8 @@ class CP(Method):
     """CP, also called PARAFAC, by gradient steps (L-BFGS) over the observed entries, for any smooth loss.
 
     This is CP-WOPT (Acar, Dunlavy, Kolda and Morup, "Scalable tensor factorizations for incomplete data", 2011), also
-    known by the name ``"cp_wopt"``, with the losses of generalised CP (Hong, Kolda and Duersch 2020). It departs from
-    both in the ridge, in its start, and in the Laplacians on factors.
+    known by the name ``"cp_wopt"``, with the losses of generalised CP (Hong, Kolda and Duersch 2020). It differs from
+    both in the ridge, in its starting point, and in the Laplacians on factors.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class CP(Method):
         return {"objective": loss, "ridge": loss - 2 / order}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, and then stronger and weaker ridges."""
+        """Return increasing ranks, and then stronger and weaker ridges."""
         paths = []
         if is_auto(self.rank, "rank"):
             paths.append(Axis("rank", possible_ranks(problem.observations)))
@@ -127,7 +127,7 @@ class CP(Method):
     ) -> Result | None:
         """Return the answer of a smaller rank, reached through all smaller ones, or None for rank one.
 
-        Terms that are fitted before the next one is appended lead to better minima than all terms at once.
+        Fitting the terms before the next one is appended leads to better minima than all terms at once.
         """
         result = None
         for rank in RANKS:
@@ -141,7 +141,7 @@ class CP(Method):
         return result
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> CPSolver:
-        """Return a solver that stands at `start`, with terms of the residuals appended up to the rank."""
+        """Return a solver that starts at `start`, with terms of the residuals appended up to the rank."""
         if start is not None and not self.can_start_from(start, problem):
             raise ValueError(
                 f"start must be a CP model of shape {problem.observations.shape} for method '{self.name}', "
@@ -154,17 +154,17 @@ class CP(Method):
 
 
 class CPSolver:
-    """L-BFGS on the factors at work on one problem.
+    """L-BFGS on the factors, for one problem.
 
-    Every coordinate is measured in units of the root of its curvature at the start. With many entries this saves half
-    of the iterations and more.
+    Every coordinate is scaled by the root of its curvature at the start. With many entries this saves half of the
+    iterations or more.
 
     Parameters
     ----------
     objective
         The function to minimise.
     factors
-        Where to start, one matrix for each mode.
+        The starting point, one matrix for each mode.
     """
 
     def __init__(self, objective: CPObjective, factors: Sequence[Floats]) -> None:
@@ -180,7 +180,7 @@ class CPSolver:
         return value, gradient * self._units
 
     def progress(self) -> Progress:
-        """Return the current state; the objective falls at every step."""
+        """Return the current state; the objective decreases at every step."""
         value = self._descent.value
         return Progress(value, value, (self._rank,))
 
@@ -232,14 +232,14 @@ class CPObjective:
         return value, gradient
 
     def curvature(self, point: Floats) -> Floats:
-        """Return about the second derivative of the objective in each coordinate: a bound for a convex loss."""
+        """Return the approximate second derivative of the objective in each coordinate: a bound for a convex loss."""
         ones = np.ones(len(self._problem.observations), point.dtype)
         squares = self._entries.gradient(ones, point * point, self._rank)
         return squares * point.dtype.type(usable_curvature(self._problem.loss)) + point.dtype.type(self._ridge)
 
 
 def possible_ranks(observations: Observations) -> list[int]:
-    """Return the ranks to try: those with fewer unknowns than entries, and always the first."""
+    """Return the ranks to try: those with fewer parameters than entries, and always the first."""
     shape = observations.shape
     most = min(len(observations) / sum(shape), math.prod(shape) / max(shape))
     return [rank for rank in RANKS if rank <= most] or [RANKS[0]]
@@ -259,7 +259,7 @@ def ridge_unit(problem: Problem) -> float:
 
 
 def usable_curvature(loss: Loss) -> float:
-    """Return the curvature of a loss; 1 for a loss without a bound of it."""
+    """Return the curvature of a loss; 1 for a loss with unbounded curvature."""
     curvature = float(loss.curvature)
     return curvature if math.isfinite(curvature) else 1.0
 
@@ -274,7 +274,7 @@ def with_terms(
     if isinstance(start, CPModel):
         factors = [factor.astype(observations.dtype) for factor in start.balanced_factors()]
         seen = entries.values(_joined(factors), factors[0].shape[1])
-    # The step that the loss asks for at each entry: the residual, for the square loss.
+    # The gradient step of the loss at each entry: the residual, for the square loss.
     residuals = -problem.gradient(seen) / usable_curvature(problem.loss)
     for _ in range(factors[0].shape[1], rank):
         term = leading_term(entries, residuals, observations.shape, rng)
@@ -290,7 +290,7 @@ def leading_term(entries: TermEntries, values: Floats, shape: Sequence[int], rng
     """Return a rank-one tensor near a sparse one, with columns of length one, by the power method.
 
     The vector of a mode becomes the product of the sparse tensor with the vectors of all other modes, mode after mode.
-    This depends on where it starts, so the largest product of several starts is taken.
+    This depends on the starting point, so the largest product of several starts is taken.
     """
     factors = [rng.standard_normal((size, CANDIDATES)).astype(values.dtype) for size in shape]
     lengths = np.zeros(CANDIDATES)

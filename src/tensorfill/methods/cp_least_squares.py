@@ -17,24 +17,24 @@ from ..observations import Observations
 from .tucker_least_squares import LEAST_SQUARES, mirrored, variance_of
 
 LEAST_RIDGE = 1e-10
-"""The ridge is at least this share of the mean diagonal of the normal matrix."""
+"""The least ridge, relative to the mean diagonal of the normal matrix."""
 
 LEAST_SQUARE = float(np.sqrt(np.finfo(float).tiny))
-"""The mean square of a column counts as at least this, so that the ridge of a term that is zero is finite."""
+"""The least mean square of a column, so that the ridge of a zero term is finite."""
 
 
 class CPLeastSquares:
-    """A CP model at work on the observed entries, one factor at a time.
+    """Least squares for a CP model on the observed entries, one factor at a time.
 
-    The rows of a factor are shrunk to zero as much as the noise asks for: their ridge is the variance of what the model
-    leaves of the entries, over the mean square of each column.
+    The rows of a factor are shrunk to zero according to the noise: their ridge is the variance of the residuals divided
+    by the mean square of each column.
 
     Parameters
     ----------
     observations
         The entries to fit.
     start
-        Where to start.
+        The starting point.
     """
 
     def __init__(self, observations: Observations, start: CPModel) -> None:
@@ -48,22 +48,22 @@ class CPLeastSquares:
 
     @property
     def variance(self) -> float:
-        """The variance of what the model leaves of the entries."""
+        """The variance of the residuals."""
         return variance_of(self.sum_of_squares, len(self._values), sum(factor.size for factor in self._factors))
 
     def model(self) -> CPModel:
-        """Return the model as it stands, in the precision of the observations."""
+        """Return the current model, in the precision of the observations."""
         model = CPModel.normalised(self._factors)
         return CPModel(
             self._shape, model.weights.astype(self._dtype), [factor.astype(self._dtype) for factor in model.factors]
         )
 
     def state(self) -> dict[str, Any]:
-        """Return the factors and what they leave, as arrays that later sweeps do not change."""
+        """Return the factors and the residuals, as arrays that later sweeps do not change."""
         return {"factors": list(self._factors), "left": self.sum_of_squares}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the factors of another."""
+        """Restore the factors and residuals of a state."""
         self._factors, self.sum_of_squares = list(state["factors"]), state["left"]
 
     def sweep(self) -> None:
@@ -101,7 +101,7 @@ def sums_over_rows(
     mode: int,
     each: tuple[int, ...],
 ) -> tuple[Floats, Floats]:
-    """Return what a compiled loop adds up for each index of `mode`: an array of shape `each`, and one number a term.
+    """Return the sums of a compiled loop for each index of `mode`: an array of shape `each`, and one number per term.
 
     The threads share the entries.
     """

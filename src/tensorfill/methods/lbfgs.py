@@ -1,7 +1,7 @@
 """Limited-memory BFGS, one step at a time.
 
 A step goes from x along d = -H grad F(x), where H is an approximation of the inverse Hessian from the changes of the
-point and of the gradient in the last few steps. The length of the step is 1, or halved until F falls enough
+point and of the gradient in the last few steps. The length of the step is 1, or halved until F decreases enough
 (Armijo's rule).
 """
 
@@ -15,34 +15,34 @@ import numpy as np
 from .._support.types import Floats
 
 MEMORY = 10
-"""The number of past steps that the approximation of the inverse Hessian rests on."""
+"""The number of past steps in the approximation of the inverse Hessian."""
 
 SUFFICIENT = 1e-4
-"""A step must lower F by this share of what the gradient promises."""
+"""A step must lower F by this share of the decrease that the gradient predicts."""
 
 MOST_HALVINGS = 30
-"""After this many halvings without a fall of F, the point stays where it is."""
+"""After this many halvings without a decrease of F, the point is not changed."""
 
 LEAST_CURVATURE = 1e-10
-"""A pair of changes (s, y) with <s, y> below this share of |s| |y| says nothing of the curvature."""
+"""A pair of changes (s, y) with <s, y> below this share of |s| |y| is not used for the curvature."""
 
 
 class LBFGS:
-    """A minimisation at work.
+    """A minimisation by L-BFGS steps.
 
     Parameters
     ----------
     function
         Returns F(x) and its gradient.
     start
-        Where to start; an array of one axis, float64 or float32.
+        The starting point: a one-dimensional array of float64 or float32.
     scale
-        The first step is this multiple of the gradient, or a half, a quarter .. of it: about one over the curvature.
+        The first step is this multiple of the gradient, possibly halved: about one over the curvature.
 
     Attributes
     ----------
     point, value, gradient
-        The current point, F there and its gradient. The value never rises.
+        The current point, F there and its gradient. The value never increases.
     """
 
     def __init__(self, function: Callable[[Floats], tuple[float, Floats]], start: Floats, scale: float = 1.0) -> None:
@@ -52,14 +52,14 @@ class LBFGS:
         self.value, self.gradient = function(start)
 
     def step(self) -> None:
-        """Make one step; the point stays where it is if F cannot be lowered any more."""
+        """Make one step; the point does not change if F cannot be lowered."""
         if not self._search(-self._times_inverse_hessian(self.gradient)) and self._changes:
-            # What is known of the curvature may mislead; the gradient alone does not.
+            # The approximate curvature may be misleading, so the gradient alone is tried next.
             self._changes.clear()
             self._search(-self._times_inverse_hessian(self.gradient))
 
     def _search(self, direction: Floats) -> bool:
-        """Go along a direction as far as F falls enough, and return whether it does."""
+        """Move along a direction until F decreases enough, and return whether it does."""
         slope = float(np.vdot(direction, self.gradient))
         if not slope < 0:
             return False
@@ -68,7 +68,7 @@ class LBFGS:
             change = (length * direction).astype(direction.dtype, copy=False)
             point = self.point + change
             value, gradient = self._function(point)
-            # A comparison with NaN is false, so a point where F overflows is too far.
+            # A comparison with NaN is false, so a point where F overflows is rejected.
             if value < self.value + SUFFICIENT * length * slope:
                 self._remember(change, gradient - self.gradient)
                 self.point, self.value, self.gradient = point, value, gradient
@@ -82,7 +82,7 @@ class LBFGS:
             self._changes.append((s, y, product))
 
     def _times_inverse_hessian(self, gradient: Floats) -> Floats:
-        """Return H times the gradient, by the two loops over the remembered changes."""
+        """Return H times the gradient, by the two-loop recursion over the stored changes."""
         result = gradient.copy()
         shares = []
         for s, y, product in reversed(self._changes):

@@ -1,4 +1,4 @@
-"""The one iteration loop, with every stop rule: what a solver offers, and what comes out."""
+"""The iteration loop with its stopping rules, the interface of solvers, and results."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Status(Enum):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the method ended by itself, rather than because someone asked it to."""
+        """Whether the method met a stopping rule, rather than being asked to stop."""
         return self in (Status.CONVERGED, Status.MAX_ITER)
 
 
 class Stopped(Exception):
-    """The caller, the clock or the keyboard asked to stop."""
+    """A callback, the clock or Ctrl-C asked to stop."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(str(status))
@@ -57,7 +57,7 @@ class Record:
     objective
         The loss plus the regularisation.
     f_tau
-        The function that falls at every step, or NaN for a method that has none.
+        The function that decreases at every step; NaN for a method without one.
     ranks
         The ranks of the answer.
     momentum
@@ -65,8 +65,8 @@ class Record:
     held_out
         The error on the held-out entries, or NaN if there are none.
     moved, computing
-        On several machines, the bytes that the iteration moved between them, and the seconds in which the slowest one
-        computed; the rest of the time went into moving and waiting.
+        On several machines, the bytes that the iteration moved between them, and the computing time of the slowest one
+        in seconds; the rest of the time is spent moving data and waiting.
     """
 
     iteration: int
@@ -106,7 +106,7 @@ class History(Records[Record]):
 
 
 Callback = Callable[[Record, Model], object]
-"""Called after every iteration with its record and the model so far; returning something true stops the run."""
+"""Called after every iteration with its record and the model so far; a true return value stops the run."""
 
 
 @dataclass(frozen=True)
@@ -122,18 +122,18 @@ class Progress:
 
     @property
     def merit(self) -> float:
-        """The number that the tolerance watches."""
+        """The value that the tolerance refers to."""
         return self.objective if np.isnan(self.f_tau) else self.f_tau
 
 
 class Solver(Protocol):
-    """A method at work on one problem."""
+    """The interface of a solver: a method applied to one problem."""
 
     def progress(self) -> Progress:
         """Return the current state."""
 
     def step(self) -> None:
-        """Make one iteration; an exception leaves the solver as it was before."""
+        """Make one iteration; an exception leaves the solver unchanged."""
 
     def model(self) -> Model:
         """Return the answer so far."""
@@ -141,20 +141,20 @@ class Solver(Protocol):
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A solver that can say where it stands, so that a run that was killed goes on from there.
+    """A solver whose state can be saved, so that a run that was killed can be resumed.
 
     After `restore`, a solver that was prepared for the same problem with the same settings makes the same steps as the
-    one whose `state` it was. A solver without these starts again.
+    one that returned the `state`. A solver without these methods starts again.
     """
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands, as models, arrays, numbers, texts, and lists and dictionaries of these.
+        """Return the state, as models, arrays, numbers, texts, and lists and dictionaries of these.
 
-        It refers to arrays that later steps do not change.
+        Later steps do not change its arrays.
         """
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Stand where another solver stood."""
+        """Restore the state of another solver."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,11 +180,11 @@ class Result:
 
     @property
     def finished(self) -> bool:
-        """Whether the method ended by itself, rather than because someone asked it to."""
+        """Whether the method met a stopping rule, rather than being asked to stop."""
         return self.status.is_finished
 
     def finished_or_stopped(self) -> Result:
-        """Return the result if the method ended by itself, and raise `Stopped` otherwise."""
+        """Return the result if the method met a stopping rule, and raise `Stopped` otherwise."""
         if not self.finished:
             raise Stopped(self.status)
         return self
@@ -192,9 +192,9 @@ class Result:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where the loop ends; see `Method`.
+    """The stopping rules of the loop; see `Method`.
 
-    It does not count as converged before `at_least` so many iterations.
+    It does not count as converged before `at_least` iterations.
     """
 
     max_iter: int
@@ -203,16 +203,16 @@ class Limits:
 
 
 class Loop:
-    """The iterations of a solver, from its beginning or from where an earlier run was killed.
+    """The iterations of a solver, from the start or from the saved state of an earlier run.
 
     Parameters
     ----------
     solver
-        The solver where it begins.
+        The solver at its starting point.
     rng
-        What it draws from.
+        The random generator of the solver.
     draft
-        Where it is kept how far the loop came.
+        Keeps the state of the loop.
     score
         Returns the held-out error of a model; None if nothing is held out.
     """
@@ -230,7 +230,7 @@ class Loop:
             self._records = [self._record(0)]
 
     def run(self, limits: Limits, callback: Callback | None, clock: Clock) -> Result:
-        """Iterate until a stop rule holds."""
+        """Iterate until a stopping rule is met."""
         solver, status = self._solver, Status.MAX_ITER
         try:
             for iteration in range(len(self._records), limits.max_iter + 1):
@@ -274,5 +274,5 @@ class Loop:
         solver.restore(state["solver"])
         self._records, self._small_changes = list(state["records"]), state["small_changes"]
         self._began -= self._records[-1].seconds
-        # After everything that may have drawn from it.
+        # After everything that may have used the generator.
         self._rng.bit_generator.state = state["rng"]

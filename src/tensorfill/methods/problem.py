@@ -1,4 +1,4 @@
-"""The problem that a method solves: the observations, the loss, the roughness of graphs, and what is known already."""
+"""The problem that a method solves: the observations, the loss, the roughness of graphs, and an offset."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Problem:
     observations
         The observed entries.
     loss
-        How predictions are compared with them.
+        The loss of a prediction.
     roughness
         The form 1/2 <X, S X> of graph Laplacians, or None without graphs.
     offset
-        What is added to the prediction of each observed entry before it is compared, B_p; None for nothing. `beyond`
-        sets it.
+        The offset B_p that is added to the prediction of each observed entry before the comparison; None for zero. It
+        is set by `beyond`.
     """
 
     observations: Observations
@@ -45,7 +45,7 @@ class Problem:
     _storages: dict[Hashable, Storage] = field(default_factory=dict, init=False, repr=False)
 
     is_spread: ClassVar[bool] = False
-    """Whether the entries are on several machines, which share one kind of storage."""
+    """Whether the entries are distributed over several machines, with one kind of storage."""
 
     @property
     def curvature(self) -> float:
@@ -76,9 +76,9 @@ class Problem:
         return other
 
     def beyond(self, known: Floats) -> Problem:
-        """Return the problem of what is to be added to a tensor with the values `known` at the observed entries.
+        """Return the problem for a correction of a tensor with the values `known` at the observed entries.
 
-        For a loss of differences this is the problem of what is left of the values. For every other loss `known` is an
+        For a loss of differences this is the problem with the residuals as values. For every other loss `known` is an
         offset, which changes neither the curvature nor the stored observations.
         """
         values = self.observations.values
@@ -97,7 +97,7 @@ class Problem:
         seen
             The values of the tensor at these entries.
         where
-            Which of the observed entries; by default all.
+            The observed entries to use; by default all.
         """
         return self.loss.value(self._compared(seen, where), self.observations.values[where])
 
@@ -106,7 +106,7 @@ class Problem:
         return self.loss.derivative(self._compared(seen, where), self.observations.values[where])
 
     def _compared(self, seen: Floats, where: slice | Integers) -> Floats:
-        """Return what is compared with the observed values."""
+        """Return the predictions to compare with the observed values."""
         return seen if self.offset is None else seen + self.offset[where]
 
     def value(self, seen: Floats) -> float:
@@ -127,11 +127,11 @@ class Problem:
         return out
 
     def watched(self, solver: Solver) -> Solver:
-        """Return a solver at work on this problem, or one that does more around each of its steps."""
+        """Return a solver of this problem, possibly wrapped to do more work around each step."""
         return solver
 
     def sparse_storage(self, modes: tuple[int, ...]) -> SparseStorage:
-        """Return the sparse storage for these modes, made once for all methods."""
+        """Return the sparse storage for these modes, created once for all methods."""
         if modes not in self._storages:
             self._storages[modes] = SparseStorage(self.observations, modes)
         return cast(SparseStorage, self._storages[modes])
@@ -143,11 +143,11 @@ class Problem:
         return cast(ColumnStorage, self._storages[modes, sparse])
 
     def pattern(self, modes: tuple[int, ...]) -> SparsePattern:
-        """Return the places of the observed entries in the unfoldings along these modes, made once for all methods."""
+        """Return the positions of the observed entries in the unfoldings along these modes, computed once."""
         return self.sparse_storage(modes).pattern
 
     def dense_storage(self) -> Storage:
-        """Return the dense storage, made once for all methods."""
+        """Return the dense storage, created once for all methods."""
         if None not in self._storages:
             self._storages[None] = DenseStorage(self.observations)
         return self._storages[None]

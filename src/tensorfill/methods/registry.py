@@ -1,4 +1,4 @@
-"""The methods by name, for the front door, the command line, the benchmarks and the experiments."""
+"""The methods by name, for `complete`, the command line, the benchmarks and the experiments."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ METHODS: dict[str, type[Method]] = {
         RP, Ffw, Greedy, Trmm,
     )
 }  # fmt: skip
-"""A new method is one file and one line here."""
+"""The methods by name; a new method is added here."""
 
 ALIASES = {"cp_wopt": "cp"}
-"""Other names that methods are known by."""
+"""Other names of methods."""
 
 AUTOMATIC = ("grow", "nort")
 """The methods that ``method="auto"`` tries, in this order: the second if the first leaves something to find."""
 
 COMPARED = ("nort", "grow", "cp", "softimpute")
-"""The methods that a comparison has by default."""
+"""The methods that are compared by default."""
 
 
 def make_method(method: str | Method, settings: Mapping[str, Any] | None = None) -> Method:
-    """Return a method from its name and settings, or an object as it is.
+    """Return a method from its name and settings; a method object is returned unchanged.
 
     >>> make_method("nort", {"lam": 0.5}).lam
     0.5
@@ -72,7 +72,7 @@ def make_method(method: str | Method, settings: Mapping[str, Any] | None = None)
 
 
 def method_named(name: str, what: str) -> type[Method]:
-    """Return the method with a name, or with an alias; `what` is what the caller calls it in an error.
+    """Return the method with a name, or with an alias; `what` is its name in error messages.
 
     >>> method_named("cp_wopt", "method").name
     'cp'

@@ -1,15 +1,16 @@
-"""RESCAL: two modes of a tensor are the same entities and share one factor (Nickel, Tresp and Kriegel 2011).
+"""RESCAL: two modes of a tensor are the same entities and share a factor (Nickel, Tresp and Kriegel 2011).
 
     minimise  f(X) + ridge/2 (|A|_F^2 + sum_k |R_k|_F^2),    X_k = A R_k A^T,
 
 over the factor A of the entities and a small matrix R_k for each index k of the third mode, all at once, by L-BFGS.
-What is known of an entity as a head helps where it is a tail. R_k need not be symmetric, so relations have a direction.
+What is learnt about an entity as a head helps where it is a tail. R_k need not be symmetric, so relations have a
+direction.
 
 With G_k the sparse matrix of the slopes of the loss at the observed entries of relation k, the gradients are
 
     ridge * A + sum_k (G_k A R_k^T + G_k^T A R_k)    and    ridge * R_k + A^T G_k A,
 
-so a step costs about rank multiplications an entry, and nothing of the size of the tensor is made.
+so a step costs about rank multiplications per entry, and nothing of the size of the tensor is allocated.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ RIDGES = (0.3, 3.0, 0.1, 10.0)
 """The ridge while ranks are tried, and those to try afterwards, relative to `ridge_unit`."""
 
 START = 0.3
-"""The size of the random numbers to start from, in units of those that make up the data."""
+"""The size of the initial random numbers, relative to those that would give the data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,7 @@ class Rescal(Method):
         return {"objective": loss, "ridge": loss - 2 / 3}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, and then other ridges."""
+        """Return increasing ranks, and then other ridges."""
         paths = []
         if is_auto(self.rank, "rank"):
             entities = problem.observations.shape[self.ordered_modes(problem)[0]]
@@ -115,7 +116,7 @@ class Rescal(Method):
         return first, second, next(mode for mode in range(ndim) if mode not in (first, second))
 
     def check(self, problem: Problem) -> None:
-        """Refuse a tensor that is not of three modes, or whose two modes are not of the same size."""
+        """Raise an error unless the tensor has three modes, two of them of the same size."""
         super().check(problem)
         shape = problem.observations.shape
         if len(shape) != 3:
@@ -140,7 +141,7 @@ class Rescal(Method):
         )
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> RescalSolver:
-        """Return a solver that stands at `start`, or at small random numbers."""
+        """Return a solver that starts at `start`, or at small random numbers."""
         modes, shape = self.ordered_modes(problem), problem.observations.shape
         rank = int(self.rank)
         objective = RescalObjective(problem, modes, rank, float(self.ridge))
@@ -156,14 +157,14 @@ class Rescal(Method):
 
 
 class RescalSolver:
-    """L-BFGS on A and all R_k at work on one problem.
+    """L-BFGS on A and all R_k, for one problem.
 
     Parameters
     ----------
     objective
         The function to minimise.
     start
-        Where to start.
+        The starting point.
     """
 
     def __init__(self, objective: RescalObjective, start: Floats) -> None:
@@ -171,7 +172,7 @@ class RescalSolver:
         self._descent = LBFGS(objective, start, scale=1 / max(float(np.abs(objective(start)[1]).max()), 1e-30))
 
     def progress(self) -> Progress:
-        """Return the current state; the objective falls at every step."""
+        """Return the current state; the objective decreases at every step."""
         value = self._descent.value
         return Progress(value, value, (self._objective.rank,))
 
@@ -243,10 +244,10 @@ class RescalObjective:
 
 
 def ridge_unit(problem: Problem) -> float:
-    """Return the ridge that expects factors of the size that makes up the data.
+    """Return the ridge for factors of the size that would give the data.
 
     Data multiplied by c has factors multiplied by c^(1/3), and a square loss by c^2, so the unit is c^(4/3). Scores
-    have a unit of their own: the loss is minus a log-likelihood, and a ridge of 1 expects factors of about 1.
+    do not depend on the unit: the loss is minus a log-likelihood, and a ridge of 1 is for factors of about 1.
     """
     return math.pow(_scale(problem), 4 / 3)
 

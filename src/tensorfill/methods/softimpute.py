@@ -26,7 +26,7 @@ from .nort.method import Nort
 from .problem import Problem
 
 RATIO = 0.7
-"""Each lambda of the path is this much of the last."""
+"""The ratio of consecutive lambdas on the path."""
 
 POINTS = 30
 """The number of lambdas on the path."""
@@ -41,7 +41,7 @@ class SoftImpute(Method):
     lam
         The weight of the nuclear norm, or ``"auto"`` to choose it on held-out entries.
     mode
-        The mode that has the rows of the unfolding; by default the largest, whose unfolding is nearest to square.
+        The mode of the rows of the unfolding; by default the largest, whose unfolding is nearest to square.
     max_rank
         The largest rank; by default the size of the unfolding.
     momentum
@@ -88,25 +88,25 @@ class SoftImpute(Method):
         return {"objective": loss, "lam": loss - 1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return falling lambdas, from just below the one at which the answer is zero."""
+        """Return decreasing lambdas, from just below the one at which the answer is zero."""
         if not self.open_settings:
             return ()
         nort = replace(self, lam=1.0).as_nort(problem)
-        # Data that is zero everywhere has no scale, and any lambda gives zero.
+        # Data that is zero everywhere has no scale, and the answer is zero for any lambda.
         largest = (largest_cut(nort, problem, rng) or 1.0) * nort.regulariser(problem).tau
         return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
 
     def check(self, problem: Problem) -> None:
-        """Refuse a lambda below the rounding of the data, as NORT does."""
+        """Raise an error for a lambda below the rounding of the data, as in NORT."""
         super().check(problem)
         self.as_nort(problem).check(problem)
 
     def rescaled(self, ratio: float) -> Self:
-        """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""
+        """Return the settings for `ratio` times as many entries: the singular values of noise grow with its root."""
         return replace(self, lam=float(self.lam) * math.sqrt(ratio))
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the mode spelled out."""
+        """Return the same settings with an explicit mode."""
         return replace(self, mode=self._mode(problem))
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
@@ -118,13 +118,13 @@ class SoftImpute(Method):
     ) -> Result | None:
         """Return the answer just above lambda, reached through larger ones.
 
-        From zero a small lambda moves so little in an iteration that the tolerance would stop it far from the end.
+        From zero a small lambda moves so little in an iteration that the tolerance would stop it far from convergence.
         """
         nort = replace(self.as_nort(problem), descend=True)
         return nort.approach(problem, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         return self.as_nort(problem).prepare(problem, start, rng)
 
     def as_nort(self, problem: Problem) -> Nort:

@@ -1,4 +1,4 @@
-"""The solver of methods that alternate: an iteration is a sweep of least squares over all unknowns."""
+"""The solver of alternating methods: an iteration is a sweep of least squares over all unknowns."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from .base import Progress
 
 
 class Squares(Protocol):
-    """Least squares at work on a model, one group of unknowns at a time."""
+    """The interface of alternating least squares, one group of unknowns at a time."""
 
     @property
     def sum_of_squares(self) -> float:
-        """What the model leaves of the entries."""
+        """The sum of squared residuals."""
 
     def sweep(self) -> None:
         """Solve for every group of unknowns in turn."""
 
     def model(self) -> Model:
-        """Return the model as it stands."""
+        """Return the current model."""
 
     def state(self) -> dict[str, Any]:
         """Return the unknowns, as arrays that later sweeps do not change."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the unknowns of another."""
+        """Restore the unknowns of a state."""
 
 
 class SweepSolver:
-    """Alternating least squares at work on one problem.
+    """Alternating least squares, for one problem.
 
     Parameters
     ----------
     squares
-        The model where it starts.
+        Least squares at the starting point.
     falls
-        Whether the sum of squares falls at every sweep. It need not if solutions are shrunk.
+        Whether the sum of squares decreases at every sweep. It need not if solutions are shrunk.
     """
 
     def __init__(self, squares: Squares, *, falls: bool) -> None:
@@ -50,17 +50,17 @@ class SweepSolver:
         self._stand()
 
     def _stand(self) -> None:
-        # An interruption in the middle of a sweep leaves this model as it is.
+        # An interruption in the middle of a sweep leaves this model unchanged.
         self._model = self._squares.model()
         objective = 0.5 * self._squares.sum_of_squares
         self._progress = Progress(objective, objective if self._falls else float("nan"), self._model.ranks)
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands."""
+        """Return the state of the sweeps."""
         return self._squares.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Stand where another solver stood."""
+        """Restore the state of another solver."""
         self._squares.restore(state)
         self._stand()
 

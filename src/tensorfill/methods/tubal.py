@@ -27,8 +27,8 @@ from .overlapped.splitting import Copy, FixedSolver, Zeta, first_zeta
 from .problem import Problem
 
 SMALLEST_BY_GRAM = 1e-5
-"""Singular values that are kept must be at least this share of the largest, or the matrices are decomposed
-themselves."""
+"""The least kept singular value, relative to the largest, for which Gram matrices are used; otherwise the matrices
+themselves are decomposed."""
 
 Stack = NDArray[np.complexfloating[Any, Any]]
 """The matrices of the transformed tensor."""
@@ -38,20 +38,20 @@ Stack = NDArray[np.complexfloating[Any, Any]]
 class Tennn(Method):
     """TenNN: the tubal nuclear norm by ADMM, with observed entries fixed (Zhang and Aeron 2017).
 
-    It minimises the sum of the nuclear norms of all matrices of the tensor's Fourier transform, over all X that have
-    the observed entries. Take it if the tensor is periodic or smooth along a mode, such as the frames of a video or the
-    hours of a day, and has little noise, which it repeats. It takes tensors of order three and higher. An iteration
-    transforms the tensor three times and decomposes a matrix for half of the transformed indices, by its Gram matrix
-    unless singular values would be lost that way: for a tensor of I entries, about 20 I times the shorter side of the
-    matrices. The answer has all entries of the tensor, and takes as much memory.
+    It minimises the sum of the nuclear norms of all matrices of the tensor's Fourier transform, over all X with the
+    given observed entries. Use it if the tensor is periodic or smooth along a mode, such as the frames of a video or
+    the hours of a day, and has little noise, which it reproduces. It needs tensors of order three or higher. An
+    iteration transforms the tensor three times and decomposes a matrix for half of the transformed indices, by its Gram
+    matrix unless singular values would be lost that way: for a tensor of I entries, about 20 I times the shorter side
+    of the matrices. The answer has all entries of the tensor, and takes as much memory.
 
     Parameters
     ----------
     along
         The modes to transform, all but two: a number in order three, and in higher orders a list. With ``"auto"``
-        held-out entries choose among all of them, from the third mode on first.
+        they are chosen on held-out entries, starting with all modes from the third on.
     zeta
-        The weight of the agreement between the tensor and its low-rank copy, rho in the original. By default it begins
+        The weight of the agreement between the tensor and its low-rank copy, rho in the original. By default it starts
         at the scale of the data and follows the residuals, which changes the number of iterations but not the minimum;
         a number keeps it fixed.
     max_iter, tol
@@ -97,7 +97,7 @@ class Tennn(Method):
         return ("along",) if is_auto(self.along, "along") else ()
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
+        """Return the powers of the objective, a norm, and of zeta, which weights squares beside it."""
         return {"objective": 1, "zeta": -1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
@@ -118,7 +118,7 @@ class Tennn(Method):
         return tuple(sorted(modes))
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes spelled out."""
+        """Return the same settings with explicit modes."""
         return replace(self, along=self.transformed(problem.observations.shape))
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
@@ -126,7 +126,7 @@ class Tennn(Method):
         return isinstance(model, Dense) and model.shape == problem.observations.shape
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zeros beside the observed entries."""
+        """Return a solver that starts at `start`, or at zeros beside the observed entries."""
         return TubalSolver(problem, self.transformed(problem.observations.shape), self.zeta, start)
 
 
@@ -137,12 +137,12 @@ class Tubal:
     shape: tuple[int, ...]
 
     def prox(self, target: Floats, zeta: float) -> Copy:
-        """Return the tensor whose matrices have singular values that are smaller by 1 / zeta, to no less than zero."""
+        """Return the tensor with the singular values of its matrices soft-thresholded by 1 / zeta."""
         shrunk, ranks = shrunk_stack(self.transform(target), 1 / zeta)
         return Copy(self.back(shrunk).astype(target.dtype, copy=False), int(ranks.max(initial=0)))
 
     def multiplier(self, copy: Copy) -> Floats:
-        """Return zero: the multipliers of an answer are not known."""
+        """Return zero: the multipliers of a warm start are not known."""
         return np.zeros_like(copy.full)
 
     def value(self, full: Floats) -> float:
@@ -156,7 +156,7 @@ class Tubal:
         return float(np.sum(sums * twice))
 
     def transform(self, full: Floats) -> Stack:
-        """Return the matrices; the transform keeps lengths."""
+        """Return the matrices; the transform is unitary."""
         stack: Stack = scipy.fft.rfftn(full, axes=self._axes, norm="ortho")
         return stack
 
@@ -178,7 +178,7 @@ class TubalSolver(FixedSolver):
     problem, along
         The observed entries, and the modes to transform.
     zeta
-        The weight of the copies' agreement, or None for one that follows the residuals.
+        The weight of the agreement of the copies, or None for one that follows the residuals.
     start
         All entries, or None for zeros beside the observed ones.
     """
@@ -213,7 +213,7 @@ def stack_values(stack: Stack) -> Floats:
 
 
 def shrunk_stack(stack: Stack, weight: float) -> tuple[Stack, NDArray[np.integer[Any]]]:
-    """Return matrices with singular values that are smaller by `weight`, to no less than zero, and the ranks."""
+    """Return matrices with singular values soft-thresholded by `weight`, and their ranks."""
     if weight < SMALLEST_BY_GRAM * np.sqrt(np.square(np.abs(stack)).sum(axis=(-2, -1)).max(initial=0.0)):
         u, s, vh = np.linalg.svd(stack, full_matrices=False)
         kept = np.maximum(s - weight, 0)

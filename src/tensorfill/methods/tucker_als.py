@@ -1,21 +1,21 @@
-"""Alternating least squares on the Tucker form: a method of its own, and the polish of other answers.
+"""Alternating least squares on the Tucker form: a method, and a polish for the answers of other methods.
 
     minimise  sum over observed p of (X_p - O_p)^2,    X = core x_1 A_1 x_2 A_2 .. x_M A_M,
 
 is linear in the core and linear in each row of each factor. So a sweep solves for every row of a factor from its own
-entries, factor by factor, and then for the core from all entries. Each solution starts from the one before and changes
-only what the entries determine; a small ridge on the change keeps the rest as it was:
+entries, factor by factor, and then for the core from all entries. Each solution starts from the previous one and
+changes only what the entries determine; a small ridge on the change fixes the rest:
 
     minimise over z  |K z - o|^2 + eps |z - z_before|^2,    eps = ridge * mean diagonal of K^T K,
 
-so the sum of squares never rises.
+so the sum of squares never increases.
 
-NORT finds the subspaces early and then spends its iterations on the last digits. From its answer, a few sweeps get
-there directly. The modes that NORT does not regularise have no subspace: their factors stay the identity, and the core,
-free along these modes, holds everything. Its entries for one combination of their indices, a block, meet only the
-observed entries of that combination, so each block is a problem of its own.
+NORT finds the subspaces early and then spends its iterations on the last digits. From its answer, a few sweeps
+converge. The modes that NORT does not regularise have no subspace: their factors stay the identity, and the core is
+free along these modes. Its entries for one combination of their indices, a block, depend only on the observed entries
+of that combination, so each block is a separate problem.
 
-On its own the method starts from nothing and appends directions to the factors: the leading left singular vectors of
+As a method, it starts from zero and appends directions to the factors: the leading left singular vectors of
 the unfolded residuals.
 """
 
@@ -41,32 +41,32 @@ from .sweeps import SweepSolver
 from .tucker_least_squares import RIDGE, LeastSquares
 
 LEAST_RIDGE = 1e-12
-"""Below this, rounding decides what the entries leave open."""
+"""The least ridge; below it, rounding determines what the entries do not."""
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20)
 """The ranks to try."""
 
 EXTRA_DIRECTIONS = 5
 DIRECTION_SWEEPS = 6
-"""Columns of the subspace iteration beyond those that are wanted, and its sweeps."""
+"""The extra columns of the subspace iteration, and its sweeps."""
 
 FEW_COLUMNS = 4
-"""Up to this many columns for each entry, an unfolding keeps its empty ones: to find them costs more."""
+"""Up to this many columns per entry, an unfolding keeps its empty columns, because finding them costs more."""
 
 MOST_TO_CHOOSE = 1_000
-"""Numbers in the largest core that is tried if the rank is chosen: a sweep solves for all of them at once."""
+"""The size of the largest core that is tried if the rank is chosen, because a sweep solves for all of it at once."""
 
 MOST_IN_BLOCK = 4_000
-"""Numbers in a block of the core: the normal matrix has the square of it."""
+"""The largest size of a block of the core, whose normal matrix has the square of this size."""
 
 MOST_IN_CORE = 2**20
-"""Numbers in the whole core."""
+"""The largest size of the core."""
 
 MOST_IN_IDENTITY = 2**23
-"""Numbers in the factor of a mode that is not regularised."""
+"""The largest size of the factor of a mode that is not regularised."""
 
 MOST_IN_ROWS = 2**27
-"""Numbers in the normal matrices of all rows of a factor."""
+"""The largest total size of the normal matrices of all rows of a factor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +77,10 @@ class TuckerAls(Method):
     ----------
     rank
         The rank of every mode (at most its size), one for each mode, or ``"auto"`` to choose it on held-out entries. An
-        answer of NORT to start from brings its own ranks, and keeps them.
+        answer of NORT to start from keeps its ranks.
     ridge
-        How strongly a solution holds to the one before, relative to the mean diagonal of its normal matrix. It
-        decides only what the entries leave open, such as a row with few entries.
+        The strength with which a solution is tied to the previous one, relative to the mean diagonal of its normal
+        matrix. It determines only what the entries do not, such as a row with few entries.
     max_iter, tol
         As in `Method`; an iteration is a sweep over all factors and the core.
 
@@ -115,13 +115,13 @@ class TuckerAls(Method):
         return ("rank",) if is_auto(self.rank, "rank") else ()
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, while the unknowns stay below the number of entries."""
+        """Return increasing ranks, while there are fewer parameters than entries."""
         if not self.open_settings:
             return ()
         return [Axis("rank", growing_ranks(problem.observations))]
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
-        """Return whether `model` is a Tucker model, or one of NORT with few enough unknowns, for this problem."""
+        """Return whether `model` is a Tucker model, or one of NORT that is small enough, for this problem."""
         if not isinstance(model, Tucker | FoldedLowRank) or model.shape != problem.observations.shape:
             return False
         try:
@@ -131,7 +131,7 @@ class TuckerAls(Method):
         return True
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> SweepSolver:
-        """Return a solver that stands at `start`, with directions of the residuals appended up to the ranks."""
+        """Return a solver that starts at `start`, with directions of the residuals appended up to the ranks."""
         observations = problem.observations
         if start is not None and start.shape != observations.shape:
             raise ValueError(
@@ -150,7 +150,7 @@ class TuckerAls(Method):
 
 
 def _solver(observations: Observations, start: Tucker, free: Sequence[int], ridge: float) -> SweepSolver:
-    """Return a solver that stands at `start`, with the core that fits best."""
+    """Return a solver that starts at `start`, with the best-fitting core."""
     squares = LeastSquares(observations, start, free, ridge)
     if any(start.ranks):
         squares.fit_core()
@@ -160,17 +160,17 @@ def _solver(observations: Observations, start: Tucker, free: Sequence[int], ridg
 def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: float = RIDGE) -> Tucker:
     """Return the least-squares fit of the observed entries on the multilinear ranks of an answer of NORT.
 
-    Nothing of the size of the tensor is allocated, and the sum of squares over the observed entries never rises. That
-    over other entries can, if there are too few entries for the ranks: compare both on held-out entries.
+    Nothing of the size of the tensor is allocated, and the sum of squares over the observed entries never increases.
+    That over other entries can, if there are too few entries for the ranks: compare both on held-out entries.
 
     Parameters
     ----------
     problem
         The observations; the loss must be the square loss.
     model
-        Where to start, such as the answer of NORT after a few iterations.
+        The starting point, such as the answer of NORT after a few iterations.
     sweeps
-        How often every factor and the core are solved for, after the core at the start.
+        The number of sweeps over every factor and the core, after a first fit of the core.
     ridge
         As in `TuckerAls`.
 
@@ -204,7 +204,7 @@ def refine(problem: Problem, model: FoldedLowRank, *, sweeps: int = 2, ridge: fl
 
 
 def possible_ranks(shape: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...]:
-    """Return a rank for each mode that its size and the other ranks allow.
+    """Return a rank for each mode, limited by its size and the other ranks.
 
     >>> possible_ranks((30, 20, 3), 5), possible_ranks((30, 20, 3), (4, 2, 1))
     ((5, 5, 3), (2, 2, 1))
@@ -251,7 +251,7 @@ def with_directions(
 def _leading_directions(
     observations: Observations, values: Floats, mode: int, count: int, rng: np.random.Generator
 ) -> Floats:
-    """Return the leading left singular vectors of the unfolding with these values, zero where nothing is observed."""
+    """Return the leading left singular vectors of the unfolding of a sparse tensor with these values."""
     size = observations.shape[mode]
     if count == 0:
         return np.zeros((size, 0), dtype=observations.dtype)
@@ -265,7 +265,7 @@ def _leading_directions(
 
 
 def _columns(observations: Observations, mode: int) -> Integers:
-    """Return the column of each entry in an unfolding, leaving out empty columns if they are many."""
+    """Return the column of each entry in an unfolding, leaving out empty columns if there are many."""
     if columns(observations.shape, mode) <= FEW_COLUMNS * len(observations):
         return column_index(observations.coords, observations.shape, mode)
     return np.unique(observations.group_numbers("fibre", mode), return_inverse=True)[1]
@@ -282,7 +282,7 @@ def _free_ranks(model: Tucker | FoldedLowRank) -> dict[int, int]:
 
 
 def _check_size(shape: tuple[int, ...], ranks: Mapping[int, int]) -> None:
-    """Raise an error if these ranks leave too many unknowns."""
+    """Raise an error if these ranks have too many parameters."""
     fixed = [size for mode, size in enumerate(shape) if mode not in ranks]
     block = math.prod(ranks.values())
     for numbers, most, what in (

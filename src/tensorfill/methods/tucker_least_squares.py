@@ -2,12 +2,12 @@
 
 Each is a linear problem with normal equations ``G z = b``, and is solved with one of two ridges:
 
-    (G + eps) z = b + eps z_before     holds to the solution before, and decides only what the entries leave open;
-    (G + nu) z = b                     shrinks to zero as much as the noise asks for.
+    (G + eps) z = b + eps z_before     is tied to the previous solution, and determines only what the entries do not;
+    (G + nu) z = b                     shrinks to zero according to the noise.
 
-For the second, let v be the variance of what the model leaves of the entries. A row of an orthonormal factor of a mode
-of size I has a mean square of 1 / I for each number, so its ridge is nu = v I. That of the core is v over its mean
-square. Without it, sweeps with many new directions run away.
+For the second, let v be the variance of the residuals. A row of an orthonormal factor of a mode of size I has a mean
+square of 1 / I for each number, so its ridge is nu = v I. That of the core is v over its mean square. Without it,
+sweeps with many new directions diverge.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ RIDGE = 1e-8
 """The default ridge, relative to the mean diagonal of the normal matrix."""
 
 MOST_DIRECT = 512
-"""A block of the core with more numbers than this is solved for by conjugate gradients, without a normal matrix."""
+"""A larger block of the core is solved for by conjugate gradients, without a normal matrix."""
 
 GRADIENT_STEPS = 40
 GRADIENT_TOLERANCE = 1e-4
-"""Conjugate gradients for the core end after this many steps, or when the gradient has fallen to this share."""
+"""Conjugate gradients for the core end after this many steps, or when the gradient has decreased to this share."""
 
 LEAST_CORE = 1e-3
-"""The mean square of the core counts as at least this share of what the entries would need."""
+"""The least mean square of the core, relative to that which the entries would need."""
 
 LEAST_SQUARES = 1e-14
 """Sums of squares below this share of the total are rounding."""
 
 
 class LeastSquares:
-    """A Tucker model at work on the observed entries, one linear problem at a time.
+    """Least squares for a Tucker model on the observed entries, one linear problem at a time.
 
     Parameters
     ----------
     observations
         The entries to fit.
     start
-        Where to start.
+        The starting point.
     free
         The modes whose factors are fitted; the factors of the others must be identities.
     ridge
-        How strongly a solution holds to the one before.
+        The strength with which a solution is tied to the previous one.
     shrink
-        Whether to shrink by the noise instead.
+        Whether to shrink according to the noise instead.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class LeastSquares:
     ) -> None:
         self._shape, self._dtype, self._ridge = observations.shape, observations.dtype, ridge
         self._shrink = shrink
-        # What entries share in their first modes is computed once for all of them, and sorted by their smaller modes
-        # first they share most.
+        # What entries share in their first modes is computed once for all of them, and they share most if sorted by
+        # their smaller modes first.
         self._free = sorted(free, key=lambda mode: (self._shape[mode], mode))
         self._fixed = [mode for mode in range(start.ndim) if mode not in self._free]
         self._factors = [start.factors[mode].astype(np.float64) for mode in self._free]
@@ -101,7 +101,7 @@ class LeastSquares:
             self._remember(float(residuals @ residuals))
 
     def _seen(self) -> Floats:
-        """Return the model at the entries, in the order in which they are kept."""
+        """Return the model at the entries, in the order in which they are stored."""
         return values_at(self._coords, self._groups, self._blocks, FactorRows(self._factors))
 
     @property
@@ -120,11 +120,11 @@ class LeastSquares:
 
     @property
     def variance(self) -> float:
-        """The variance of what the model leaves of the entries."""
+        """The variance of the residuals."""
         return variance_of(self.sum_of_squares, len(self._values), self.unknowns)
 
     def model(self) -> Tucker:
-        """Return the model as it stands, in the precision of the observations."""
+        """Return the current model, in the precision of the observations."""
         ranks = [factor.shape[1] for factor in self._factors]
         core = self._core.reshape(*(self._shape[mode] for mode in self._fixed), *ranks)
         core = core.transpose(np.argsort(self._fixed + self._free))
@@ -137,11 +137,11 @@ class LeastSquares:
         )
 
     def state(self) -> dict[str, Any]:
-        """Return the core, the factors and what they leave, as arrays that later sweeps do not change."""
+        """Return the core, the factors and the residuals, as arrays that later sweeps do not change."""
         return {"core": self._core.copy(), "factors": list(self._factors), "left": self.sum_of_squares}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the core and the factors of another."""
+        """Restore the core, the factors and the residuals of a state."""
         self._core, self._factors, self.sum_of_squares = state["core"], list(state["factors"]), state["left"]
 
     def sweep(self) -> None:
@@ -188,7 +188,7 @@ class LeastSquares:
         self._remember(left)
 
     def _fit_core_by_gradients(self) -> None:
-        """Solve for the core by conjugate gradients, whose products cost a rank an entry."""
+        """Solve for the core by conjugate gradients, whose products cost one rank per entry."""
         rows, shape = FactorRows(self._factors), (len(self._core), self._core[0].size)
         entries = self._coords, self._groups
         shrinkage = self._core_shrinkage()
@@ -214,8 +214,8 @@ class LeastSquares:
         """Solve for the rows of the factor of a mode.
 
         Over the entries p of row i, that is ``sum_p w_p w_p^T a_i = sum_p o_p w_p``. The features w_p are the core
-        contracted with the rows of the other factors. The factor is made orthonormal again, by a change of basis that
-        the core undoes.
+        contracted with the rows of the other factors. The factor is orthonormalised again, by a change of basis that is
+        undone in the core.
         """
         from ..algebra.compiled import tucker as tucker_kernels
 
@@ -246,18 +246,18 @@ class LeastSquares:
         )
 
     def _core_shrinkage(self) -> float:
-        """Return the ridge of the core that the noise asks for."""
+        """Return the ridge of the core according to the noise."""
         if not self._shrink:
             return 0.0
-        # What the entries hold, spread over the core, is its mean square to begin with.
+        # The initial mean square of the core is the norm of the entries spread over it.
         whole = self._total / len(self._values) * math.prod(self._shape) / self._core.size
         square = float(np.mean(self._core**2)) or whole
         return self.variance / max(square, LEAST_CORE * whole, np.finfo(np.float64).tiny)
 
     def _solved(self, gram: Floats, rhs: Floats, before: Floats, shrinkage: float) -> Floats:
-        """Return the solutions z of ``G z = b`` with the ridge that was asked for."""
+        """Return the solutions z of ``G z = b`` with the requested ridge."""
         scale = np.trace(gram, axis1=-2, axis2=-1) / gram.shape[-1]
-        # Where no entry says anything, the solution before stays or, if it shrinks, zero is left.
+        # Where no entry determines it, the solution is the previous one or, with shrinkage, zero.
         hold = np.where(scale > 0, self._ridge * scale, 1.0)
         damped = gram + (hold + shrinkage)[..., None, None] * np.eye(gram.shape[-1])
         if self._shrink:
@@ -267,12 +267,12 @@ class LeastSquares:
 
 
 def variance_of(sum_of_squares: float, entries: int, unknowns: int) -> float:
-    """Return the variance of what a model with this many unknowns leaves of the entries."""
+    """Return the variance of the residuals of a model with this many parameters."""
     return sum_of_squares / max(entries - unknowns, 0.1 * entries)
 
 
 def padded(rows: Floats) -> Floats:
-    """Return rows that are filled up with zeros to whole SIMD registers."""
+    """Return rows padded with zeros to whole SIMD registers."""
     count, width = rows.shape
     out = np.zeros((count, whole_registers(width, rows.dtype)), dtype=rows.dtype)
     out[:, :width] = rows
@@ -286,13 +286,13 @@ def _pairs(rows: Floats) -> Floats:
 
 
 def _level_bounds(sizes: Sequence[int]) -> Integers:
-    """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if one follows the other."""
+    """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if they are concatenated."""
     lengths = np.cumprod(sizes[::-1])[::-1]
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _total(sums: Floats, bounds: Integers, sizes: Integers) -> Floats:
-    """Return the sum over threads of the first level, with one axis a mode and without the padding of the last."""
+    """Return the sum over threads of the first level, with one axis per mode and without the padding of the last."""
     whole: Floats = sums[:, 0, : bounds[1]].sum(axis=0).reshape(*sizes[:-1], -1)
     return whole[..., : sizes[-1]]
 
@@ -304,7 +304,7 @@ def mirrored(lower: Floats) -> Floats:
 
 
 def _from_pairs(gram: Floats, ranks: Sequence[int]) -> Floats:
-    """Return the matrix (k_1 k_2 .., m_1 m_2 ..) from an array with one axis a mode, over its pairs m_d <= k_d."""
+    """Return the matrix (k_1 k_2 .., m_1 m_2 ..) from an array with one axis per mode, over its pairs m_d <= k_d."""
     for mode, rank in enumerate(ranks):
         k, m = np.maximum(*np.ogrid[:rank, :rank]), np.minimum(*np.ogrid[:rank, :rank])
         gram = gram.take((k * (k + 1) // 2 + m).ravel(), axis=mode)

@@ -1,4 +1,4 @@
-"""The paths of a weight, such as a ridge, that is chosen after the ranks."""
+"""The axes of a weight, such as a ridge, that is chosen after the ranks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def weight_axes(
     setting
         The name of the weight.
     first
-        Its value while ranks are tried. If they are not, the first path begins with it.
+        Its value while ranks are tried. If they are not, the first path starts with it.
     *paths
         The values of each path.
     unit
-        All values are multiplied by this.
+        The factor of all values.
     ranks_were_tried
-        Whether an axis of ranks comes before.
+        Whether an axis of ranks precedes it.
 
     Examples
     --------

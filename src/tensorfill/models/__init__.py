@@ -1,4 +1,4 @@
-"""Models: the forms in which a tensor is known without storing every entry."""
+"""Models: compact representations of a tensor that do not store every entry."""
 
 from .base import MODELS, Model
 from .centred import Centred

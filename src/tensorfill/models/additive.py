@@ -2,7 +2,7 @@
 
 A rating is high because the film is good, a count because the station is large or the hour is busy everywhere. In many
 tensors most of the variation comes from these effects. An additive tensor needs one number for each index, while a
-low-rank model would need ranks of its own for them, which regularisation shrinks.
+low-rank model would need additional ranks for them, which regularisation shrinks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Additive:
     Parameters
     ----------
     mean
-        The part that all entries share.
+        The constant part of all entries.
     effects
         One vector for each mode, with one number for each of its indices.
 
@@ -69,7 +69,7 @@ class Additive:
         return self.values_at(coordinates(coords, self.shape))
 
     def values_at(self, coords: Integers) -> Floats:
-        """Return the entries at coordinates that were checked before."""
+        """Return the entries at coordinates that are known to be valid."""
         out = np.full(len(coords), self.mean)
         for mode, effect in enumerate(self.effects):
             out += effect[coords[:, mode]]
@@ -80,7 +80,7 @@ class Additive:
         return Additive(self.mean, tuple(effect[index] for effect, index in zip(self.effects, indices, strict=True)))
 
     def scaled(self, factor: float) -> Additive:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         return Additive(self.mean * factor, tuple(effect * factor for effect in self.effects))
 
     def add_to(self, dense: Floats) -> None:
@@ -97,7 +97,7 @@ class Additive:
         return CPModel(self.shape, np.ones(len(self.shape), dtype), factors)
 
     def margin(self, mode: int) -> Floats:
-        """Return for each index of `mode` the sum of all entries that have it."""
+        """Return the sum of each slice along `mode`."""
         sizes = {other: size for other, size in enumerate(self.shape) if other != mode}
         out = math.prod(sizes.values()) * (self.mean + self.effects[mode])
         for other in sizes:

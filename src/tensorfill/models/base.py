@@ -16,17 +16,17 @@ from .._support.parallel import one_blas_thread
 from .._support.types import Floats, Integers, Matrix
 
 DENSE_LIMIT = 2**30
-"""A dense array above this number of bytes is made only if the caller asks for it."""
+"""The default limit for a dense array, in bytes."""
 
 MODELS: dict[str, type[Model]] = {}
-"""Every class of models by its `kind`, the name that a file gives it."""
+"""The model classes by their `kind`, the name used in files."""
 
 
 class Model(ABC):
-    """A tensor that is known without storing every entry.
+    """Base class of models: tensors that are represented without storing every entry.
 
     A model predicts at any coordinates, returns slices and fibres when it is indexed like an array, and becomes dense
-    only on request. A subclass with a `kind` of its own is registered in `MODELS`, so that a file can be read back.
+    only on request. A subclass that defines `kind` is registered in `MODELS`, so that it can be read from a file.
     """
 
     kind: ClassVar[str]
@@ -54,7 +54,7 @@ class Model(ABC):
 
     @abstractmethod
     def _values_at(self, coords: Integers) -> Floats:
-        """Return the entries at coordinates that were checked before."""
+        """Return the entries at coordinates that are known to be valid."""
 
     @abstractmethod
     def restrict(self, indices: Sequence[Integers]) -> Self:
@@ -70,7 +70,7 @@ class Model(ABC):
 
     @abstractmethod
     def scaled(self, factor: float) -> Self:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
 
     @abstractmethod
     def _dense(self) -> Floats:
@@ -78,11 +78,11 @@ class Model(ABC):
 
     @abstractmethod
     def _margin(self, mode: int) -> Floats:
-        """Return the sums over all other modes, for a mode that was checked before."""
+        """Return the sums over all other modes, for a mode that is known to be valid."""
 
     @abstractmethod
     def inner(self, other: Model) -> float:
-        """Return the inner product with a model of the same kind; nothing dense is built."""
+        """Return the inner product with a model of the same kind, without dense arrays."""
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -91,7 +91,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
 
     @property
     def ndim(self) -> int:
@@ -100,11 +100,11 @@ class Model(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """A short text that other models do not have."""
+        """A string that identifies the model by its content."""
         return fingerprint(self.kind, self.shape, self.to_arrays())
 
     def margin(self, mode: int) -> Floats:
-        """Return the sum of each slice along `mode`, in float64; nothing dense is built."""
+        """Return the sum of each slice along `mode`, in float64, without dense arrays."""
         return self._margin(mode_number(mode, "mode", self.ndim))
 
     @one_blas_thread
@@ -113,14 +113,14 @@ class Model(ABC):
         return math.sqrt(max(self.inner(self), 0.0))
 
     def to_tensorly(self) -> Any:
-        """Return the same tensor as an object of TensorLy, for a model that TensorLy has too."""
+        """Return the same tensor as an object of TensorLy, if TensorLy has this kind of model."""
         raise TypeError(
             f"TensorLy has CP, Tucker, tensor train and tensor ring, but the model is {self!r}; "
             "give it to_dense(), or take a method such as 'cp', 'grow' or 'tucker_als'."
         )
 
     def to_pyttb(self) -> Any:
-        """Return the same tensor as an object of pyttb, for a model that pyttb has too."""
+        """Return the same tensor as an object of pyttb, if pyttb has this kind of model."""
         raise TypeError(
             f"pyttb has CP and Tucker, but the model is {self!r}; "
             "give it to_dense(), or take a method such as 'cp', 'grow' or 'tucker_als'."
@@ -128,7 +128,7 @@ class Model(ABC):
 
     @one_blas_thread
     def predict(self, coords: ArrayLike) -> Floats:
-        """Return the entries at `coords`, of shape (n, ndim); nothing dense is built."""
+        """Return the entries at `coords`, of shape (n, ndim), without dense arrays."""
         return self._values_at(coordinates(coords, self.shape))
 
     @one_blas_thread

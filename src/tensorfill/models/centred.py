@@ -1,4 +1,4 @@
-"""A model plus an additive tensor: the form of an answer for centred data."""
+"""A model plus an additive tensor: the result of a fit to centred data."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Centred(Model):
         return Centred(self.model.multiplied(mode, matrix), Additive(self.offset.mean, tuple(effects)))
 
     def scaled(self, factor: float) -> Centred:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         return Centred(self.model.scaled(factor), self.offset.scaled(factor))
 
     def _dense(self) -> Floats:
@@ -104,7 +104,7 @@ class Centred(Model):
         return self.model._margin(mode) + self.offset.margin(mode)
 
     def inner(self, other: Model) -> float:
-        """Return the inner product with a centred model of the same inner kind; nothing dense is built.
+        """Return the inner product with a centred model of the same inner kind, without dense arrays.
 
         ``<L + A, M + B> = <L, M> + <A, M> + <B, L + A>``; a product with an offset needs only the margins of the other
         tensor.
@@ -143,7 +143,7 @@ class Centred(Model):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
         inner = {name.removeprefix(INNER): arrays[name] for name in arrays if name.startswith(INNER)}
         effects = tuple(arrays[f"effects{mode}"] for mode in range(len(shape)))
         return cls(MODELS[str(arrays["inner"])].from_arrays(shape, inner), Additive(float(arrays["mean"]), effects))

@@ -1,4 +1,4 @@
-"""The form of NORT's answer for very sparse data: low-rank matrices that are known at some of their columns."""
+"""The model of NORT for very sparse data: low-rank matrices that are known at some of their columns."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class FoldedColumns(OfComponents):
         return FoldedColumns(self.shape, [part.orthonormal() for part in self.components], self.weights, self.kept)
 
     def scaled(self, factor: float) -> FoldedColumns:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         parts = [replace(part, s=part.s * factor) for part in self.components]
         return FoldedColumns(self.shape, parts, self.weights, self.kept)
 
@@ -130,7 +130,7 @@ class FoldedColumns(OfComponents):
         shape = [len(index) for index in indices]
         parts, kept = [], []
         for part, own in zip(self.components, self.kept, strict=True):
-            # An index that is asked for several times makes as many columns of one.
+            # An index that is requested several times repeats its columns.
             place, number = np.arange(len(own)), np.zeros(len(own), dtype=np.int64)
             for axis, index in coordinates_of(own, self.shape, part.mode).items():
                 order = np.argsort(indices[axis], kind="stable")
@@ -147,10 +147,10 @@ class FoldedColumns(OfComponents):
         return FoldedColumns(shape, parts, self.weights, kept)
 
     def multiplied(self, mode: int, matrix: Matrix) -> FoldedColumns:
-        """Return the model whose components are multiplied with a matrix along `mode`.
+        """Return the model whose components are multiplied by a matrix along `mode`.
 
         Component by component, new slice i is the sum over j of matrix[i, j] * slice j, and is known at the columns
-        where all these slices are. Where all components are known, and where slices are only chosen, this is the
+        where all these slices are. Where all components are known, and where slices are only selected, this is the
         product of the tensor itself.
         """
         matrix = scipy.sparse.csr_array(matrix.astype(self.dtype))
@@ -162,7 +162,7 @@ class FoldedColumns(OfComponents):
                 kept.append(own)
                 continue
             indices = coordinates_of(own, self.shape, part.mode)
-            # A product for each kept column and each new slice that it has a part in.
+            # One product for each kept column and each new slice that it contributes to.
             products = scipy.sparse.csr_array(matrix.T)[indices[mode]].tocoo()
             source, slices = products.coords
             where = {axis: index[source] for axis, index in indices.items()} | {mode: slices}
@@ -188,7 +188,7 @@ class FoldedColumns(OfComponents):
         return margin
 
     def _every_entry(self, what: str) -> Floats:
-        """Return all entries: which components speak differs from one to the next, so no sum is made without them."""
+        """Return all entries, because each entry is a mean over different components and sums need them all."""
         if math.prod(self.shape) * self.dtype.itemsize > DENSE_LIMIT:
             raise ValueError(
                 f"{what} of {self!r} would take every entry, more than {DENSE_LIMIT:,} bytes; "
@@ -212,7 +212,7 @@ class FoldedColumns(OfComponents):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
         parts = stored_components(shape, arrays, lambda mode: arrays[f"columns{mode}"].size)
         kept = [arrays[f"columns{part.mode}"] for part in parts]
         for part, own in zip(parts, kept, strict=True):
@@ -223,7 +223,7 @@ class FoldedColumns(OfComponents):
 
 
 def _found(kept: Integers, wanted: Integers) -> tuple[NDArray[np.bool_], Integers]:
-    """Return which of the wanted columns are among the kept ones, and where."""
+    """Return which of the wanted columns are kept, and their positions."""
     place = np.searchsorted(kept, wanted).clip(max=max(len(kept) - 1, 0))
     return (kept[place] == wanted if len(kept) else np.zeros(len(wanted), dtype=bool)), place
 

@@ -19,7 +19,7 @@ CHUNK_NUMBERS = 2**18
 """The largest number of intermediate values held at a time while entries are predicted."""
 
 MOST_IN_CORE = 2**20
-"""Numbers in a core that fits into little memory: 8 MiB."""
+"""The largest number of elements of a small core: 8 MiB."""
 
 
 class CPModel(Model):
@@ -59,19 +59,19 @@ class CPModel(Model):
 
     @classmethod
     def normalised(cls, factors: Sequence[Floats]) -> Self:
-        """Return the sum of the outer products of these columns, with columns of length one and falling weights."""
+        """Return the sum of the outer products of these columns, with columns of unit length and decreasing weights."""
         lengths = [np.sqrt(np.einsum("ir,ir->r", factor, factor)) for factor in factors]
         weights: Floats = math.prod(lengths)
         order = np.argsort(-weights, kind="stable")
         units = [
-            # A column of zeros has no direction, and stays.
+            # A column of zeros has no direction and is left unchanged.
             (factor / np.where(length > 0, length, 1))[:, order]
             for factor, length in zip(factors, lengths, strict=True)
         ]
         return cls([len(factor) for factor in factors], weights[order], units)
 
     def balanced_factors(self) -> list[Floats]:
-        """Return factors of the same tensor whose weights are all one, with columns of one length in every mode."""
+        """Return factors of the same tensor whose weights are all one, with columns of equal length in every mode."""
         lengths = [np.sqrt(np.einsum("ir,ir->r", factor, factor)) for factor in self.factors]
         total = np.abs(self.weights) * math.prod(lengths)
         each = total ** (1 / self.ndim)
@@ -82,7 +82,7 @@ class CPModel(Model):
 
     @property
     def has_small_core(self) -> bool:
-        """Whether the core of its Tucker form fits into little memory."""
+        """Whether the core of its Tucker form needs little memory."""
         return bool(len(self.weights) ** self.ndim <= MOST_IN_CORE)
 
     def in_tucker_form(self) -> Tucker:
@@ -138,7 +138,7 @@ class CPModel(Model):
         return CPModel([len(factor) for factor in factors], self.weights, factors)
 
     def scaled(self, factor: float) -> CPModel:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         return CPModel(self.shape, self.weights * factor, self.factors)
 
     def _dense(self) -> Floats:
@@ -170,7 +170,7 @@ class CPModel(Model):
         """Return the model of a ``CPTensor`` of TensorLy, or of a pair of weights and factors."""
         weights, given = theirs
         factors = [exchange.array_of(factor) for factor in given]
-        # TensorLy writes None for weights that are all one.
+        # TensorLy uses None for weights that are all one.
         ones = np.ones(factors[0].shape[1], factors[0].dtype)
         return cls([len(each) for each in factors], ones if weights is None else exchange.array_of(weights), factors)
 
@@ -189,7 +189,7 @@ class CPModel(Model):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
         return cls(shape, arrays["weights"], [arrays[f"factor{mode}"] for mode in range(len(shape))])
 
 

@@ -1,4 +1,4 @@
-"""A tensor with every entry stored: the form of a smooth answer, which has no shorter one."""
+"""A tensor with every entry stored: the result of a fit with a smooth field, which has no compact form."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Dense(Model):
         return Dense(times(matrix.astype(self.dtype), self.array, mode), self.ranks)
 
     def scaled(self, factor: float) -> Dense:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         return Dense(self.array * factor, self.ranks)
 
     def _dense(self) -> Floats:
@@ -92,5 +92,5 @@ class Dense(Model):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
         return cls(arrays["array"], arrays["ranks"].tolist())

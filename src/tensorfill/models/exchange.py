@@ -1,4 +1,4 @@
-"""Arrays of models as the objects of TensorLy and of pyttb, and back; each library is imported where it is needed."""
+"""Conversion of models to and from objects of TensorLy and pyttb; each library is imported on demand."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .._support.optional import need
 from .._support.types import Floats
 
 EXTRA = "exchange"
-"""The extra of tensorfill that brings both libraries."""
+"""The extra of tensorfill that installs both libraries."""
 
 
 def array_of(theirs: Any) -> Floats:
-    """Return an array of any backend of TensorLy as one of NumPy."""
+    """Return an array of any TensorLy backend as a NumPy array."""
     if isinstance(theirs, np.ndarray):
         return np.array(theirs)
     return np.asarray(need("tensorly", EXTRA).to_numpy(theirs))
 
 
 def _tensors(arrays: Sequence[Floats]) -> list[Any]:
-    """Return copies of arrays in the backend that TensorLy uses."""
+    """Return copies of arrays in the current TensorLy backend."""
     tensor = need("tensorly", EXTRA).tensor
     return [tensor(np.array(array)) for array in arrays]
 

@@ -1,4 +1,4 @@
-"""The form of NORT's answer: a weighted sum of low-rank matrices, each folded into a tensor along its mode."""
+"""The model of NORT: a weighted sum of low-rank matrices, each folded into a tensor along its mode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .tucker import Tucker
 
 CHUNK = 2**16
-"""The number of entries predicted at a time; the rows gathered for them stay in the cache."""
+"""The number of entries predicted at a time; the rows gathered for them fit in the cache."""
 
 
 class OfComponents(Model):
@@ -76,7 +76,7 @@ class FoldedLowRank(OfComponents):
 
     @classmethod
     def from_tucker(cls, model: Tucker, modes: Sequence[int], weights: Sequence[float]) -> Self:
-        """Return a Tucker model as components that agree: each is the whole tensor, so the weights must sum to one.
+        """Return a Tucker model as components that are all equal to it, so the weights must sum to one.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class FoldedLowRank(OfComponents):
         return FoldedLowRank(self.shape, parts, self.weights)
 
     def orthonormal(self) -> FoldedLowRank:
-        """Return the same tensor with orthonormal singular vectors, which those of a restricted one are not."""
+        """Return the same tensor with orthonormal singular vectors, which a restricted model does not have."""
         return FoldedLowRank(self.shape, [part.orthonormal() for part in self.components], self.weights)
 
     def restrict(self, indices: Sequence[Integers]) -> FoldedLowRank:
@@ -139,8 +139,8 @@ class FoldedLowRank(OfComponents):
         Parameters
         ----------
         parts
-            The models of the first slices along `mode`, of the next ones, and so on; they differ only in their shape
-            and in what belongs to these slices.
+            The models of the first slices along `mode`, of the next ones, and so on. They differ only in their shape
+            and in what belongs to their slices.
         mode
             The mode.
         shape
@@ -185,7 +185,7 @@ class FoldedLowRank(OfComponents):
         return FoldedLowRank(shape, parts, self.weights)
 
     def scaled(self, factor: float) -> FoldedLowRank:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         parts = [replace(part, s=part.s * factor) for part in self.components]
         return FoldedLowRank(self.shape, parts, self.weights)
 
@@ -208,7 +208,7 @@ class FoldedLowRank(OfComponents):
         return out
 
     def inner(self, other: Model) -> float:
-        """Return the inner product with a model of the same kind; nothing dense is built."""
+        """Return the inner product with a model of the same kind, without dense arrays."""
         if not isinstance(other, FoldedLowRank) or other.shape != self.shape:
             raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
         return inner_product_of_sums(self.terms, other.terms, self.shape)
@@ -222,13 +222,13 @@ class FoldedLowRank(OfComponents):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
         parts = stored_components(shape, arrays, lambda mode: columns(shape, mode))
         return cls(shape, parts, arrays["weights"].tolist())
 
 
 def _room_for(part: Component, mode: int, shape: Sequence[int]) -> Component:
-    """Return a component with room for all slices along `mode`, and the rest as in that of some slices."""
+    """Return a component with space for all slices along `mode`, given that of some slices."""
     if part.mode == mode:
         return replace(part, u=np.empty((shape[mode], part.rank), dtype=part.u.dtype))
     return replace(part, v=np.empty((columns(shape, part.mode), part.rank), dtype=part.v.dtype))
@@ -237,7 +237,7 @@ def _room_for(part: Component, mode: int, shape: Sequence[int]) -> Component:
 def stored_components(
     shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]], length: Callable[[int], int]
 ) -> list[Component]:
-    """Return the components that the arrays of a file hold, or raise an error of one sentence if they do not fit.
+    """Return the components stored in the arrays of a file, or raise an error if the arrays do not fit together.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def stored_components(
     arrays
         ``modes``, ``weights`` and, for each mode, the factors.
     length
-        Returns how many rows the right factor of a mode has.
+        Returns the number of rows of the right factor of a mode.
     """
     modes, weights = arrays["modes"], arrays["weights"]
     if modes.ndim != 1 or modes.dtype.kind not in "iu" or weights.shape != modes.shape or len(modes) == 0:
@@ -264,7 +264,7 @@ def stored_components(
 def _unfolded(model: Tucker, mode: int) -> Component:
     """Return the singular value decomposition of an unfolded Tucker model with orthonormal factors.
 
-    The factors do not change singular values, so it is the decomposition of the unfolded core.
+    The factors do not change singular values, so the unfolded core is decomposed.
     """
     u, s, vt = np.linalg.svd(unfold(model.core, mode), full_matrices=False)
     rank = np.count_nonzero(s > len(s) * np.finfo(s.dtype).eps * s.max(initial=0))

@@ -64,7 +64,7 @@ class TensorRing(Model):
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The ranks r_1, .., r_M; that of a mode links its core with the one before."""
+        """The ranks r_1, .., r_M; the rank of a mode links its core to the previous one."""
         return tuple(len(core) for core in self.cores)
 
     @property
@@ -97,7 +97,7 @@ class TensorRing(Model):
         return type(self)([core.shape[1] for core in cores], cores)
 
     def scaled(self, factor: float) -> Self:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         return type(self)(self.shape, [self.cores[0] * factor, *self.cores[1:]])
 
     def _dense(self) -> Floats:
@@ -112,7 +112,8 @@ class TensorRing(Model):
     def inner(self, other: Model) -> float:
         """Return the inner product with a ring or train of the same shape, by the product of transfer matrices.
 
-        That of a mode is the sum over i of ``kron(G_d[i], H_d[i])``, and the inner product is the trace of the product.
+        The transfer matrix of a mode is the sum over i of ``kron(G_d[i], H_d[i])``, and the inner product is the trace
+        of the product.
         """
         if not isinstance(other, TensorRing) or other.shape != self.shape:
             raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
@@ -135,12 +136,12 @@ class TensorRing(Model):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
         return cls(shape, [arrays[f"core{mode}"] for mode in range(len(shape))])
 
 
 class TensorTrain(TensorRing):
-    """X[i_1, .., i_M] = G_1[i_1] G_2[i_2] .. G_M[i_M]: a ring that is open, because its first rank is one.
+    """X[i_1, .., i_M] = G_1[i_1] G_2[i_2] .. G_M[i_M]: an open ring, whose first rank is one.
 
     Parameters
     ----------

@@ -22,7 +22,8 @@ CHUNK = 2**20
 
 
 NOTHING = 1e-6
-"""Directions shorter than this share of what they are taken from, or than the root of the precision, are rounding."""
+"""Directions shorter than this, relative to the vectors they come from, or than the root of the precision, are
+rounding."""
 
 
 class Tucker(Model):
@@ -62,7 +63,7 @@ class Tucker(Model):
 
     @classmethod
     def from_folded(cls, model: FoldedLowRank) -> Self:
-        """Return the projection of NORT's answer onto the subspaces that it found.
+        """Return the projection of a model of NORT onto its subspaces.
 
         The factor of a regularised mode is an orthonormal basis of the left singular vectors of its component. The
         factor of any other mode is the identity, except that a matrix with one component uses its right singular
@@ -111,7 +112,7 @@ class Tucker(Model):
         if core.size == 0:
             return np.zeros_like(out)
         for first in range(0, len(coords), CHUNK):
-            # A copy has one memory layout and is writeable, so that one compiled loop serves all callers.
+            # A copy has one memory layout and is writeable, so that the loop is compiled only once.
             part = np.array(coords[first : first + CHUNK], dtype=np.int64, order="C")
             out[first : first + CHUNK] = values_at(part, np.zeros(len(part), dtype=np.int64), core, rows)
         return out
@@ -142,7 +143,7 @@ class Tucker(Model):
         return Tucker(self.shape, np.pad(self.core, [(0, count) for count in more]), factors)
 
     def plus(self, other: Tucker) -> Tucker:
-        """Return the sum with another Tucker model of the same shape: both factors side by side in every mode."""
+        """Return the sum with another Tucker model of the same shape: the factors are concatenated in every mode."""
         around = zip(self.core.shape, other.core.shape, strict=True)
         core = np.pad(self.core, [(0, more) for _, more in around])
         core[tuple(slice(own, None) for own in self.core.shape)] = other.core
@@ -171,7 +172,7 @@ class Tucker(Model):
         return Tucker([len(factor) for factor in factors], self.core, factors)
 
     def scaled(self, factor: float) -> Tucker:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number, exactly for a power of two."""
         return Tucker(self.shape, self.core * factor, self.factors)
 
     def _dense(self) -> Floats:
@@ -216,7 +217,7 @@ class Tucker(Model):
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the model with the arrays that `to_arrays` returned."""
+        """Return the model from the arrays of `to_arrays`."""
         return cls(shape, arrays["core"], [arrays[f"factor{mode}"] for mode in range(len(shape))])
 
 
@@ -231,19 +232,19 @@ def _basis(vectors: Floats) -> Floats:
     """Return an orthonormal basis of the span of the columns, or one constant vector if there are none."""
     if vectors.shape[1] == 0:
         return np.full((len(vectors), 1), len(vectors) ** -0.5, dtype=vectors.dtype)
-    # The vectors of a sub-tensor, which `restrict` cuts out of a larger one, are not orthonormal.
+    # The vectors of a sub-tensor, as returned by `restrict`, are not orthonormal.
     basis: Floats = np.linalg.qr(vectors)[0]
     return basis
 
 
 def _beyond(basis: Floats, columns: Floats) -> Floats:
-    """Return an orthonormal basis of what the columns have beyond the span of an orthonormal basis."""
+    """Return an orthonormal basis of the columns' part outside the span of an orthonormal basis."""
     room = max(len(basis) - basis.shape[1], 0)
     beyond = columns - basis @ (basis.T @ columns)
     found, lengths, _ = np.linalg.svd(beyond, full_matrices=False)
     least = max(NOTHING, math.sqrt(np.finfo(basis.dtype).eps)) * float(np.linalg.norm(columns))
     found = found[:, : int(np.sum(lengths > least))][:, :room]
-    # A second time, because the first leaves rounding that the division by small lengths has magnified.
+    # A second time, because the division by small lengths magnifies the rounding errors of the first.
     return np.asarray(np.linalg.qr(found - basis @ (basis.T @ found))[0]).astype(basis.dtype, copy=False)
 
 

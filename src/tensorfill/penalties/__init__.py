@@ -1,7 +1,7 @@
-"""Penalties on singular values: what makes a completed tensor low-rank.
+"""Penalties on singular values, which make a completed tensor low-rank.
 
 A penalty is a sum over the singular values of an unfolding, phi(X) = sum_i kappa(s_i), where kappa is zero at zero and
-never falls. The nuclear norm has kappa(s) = s. The other penalties are concave: they shrink small singular values and
+nondecreasing. The nuclear norm has kappa(s) = s. The other penalties are concave: they shrink small singular values and
 leave the large ones, which carry the data, almost unchanged.
 
 A method takes any object with the methods of `Penalty`: the value and the proximal operator. To write a penalty from

@@ -1,4 +1,4 @@
-"""What a penalty is: the protocol that methods rely on, and a base class for penalties given by a formula."""
+"""The penalty protocol that methods rely on, and a base class for penalties given by a formula."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Elementwise", "Penalty"]
 
 @runtime_checkable
 class Penalty(Protocol):
-    """What a method needs from a penalty.
+    """The interface of a penalty.
 
     The singular values `s` are a 1-D array of nonnegative numbers, sorted from large to small.
 
@@ -44,7 +44,7 @@ class Elementwise(ABC):
     `reach`.
 
     A subclass that replaces the kappa of its parent does not inherit the parent's `slope`, `largest_bend` and `reach`,
-    which describe the other kappa; it defines its own or goes without.
+    which describe the other kappa; it may define new ones.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Elementwise(ABC):
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Drop inherited derivatives that describe another kappa than that of the class."""
+        """Drop inherited derivatives that belong to another kappa than that of the class."""
         super().__init_subclass__(**kwargs)
         for name in ("slope", "largest_bend", "reach"):
             owner = next(base for base in cls.__mro__ if name in vars(base))
@@ -86,7 +86,7 @@ class Elementwise(ABC):
         """Return the points, in increasing order, where the proximal objective may have its minimum besides 0.
 
         These are the stationary points of 1/2 (y - s)^2 + weight * kappa(y) on each smooth piece of kappa, clipped to
-        the piece. `prox` clips them to [0, s] and takes the best. Extra points do no harm, because `prox` compares
+        the piece. `prox` clips them to [0, s] and takes the best. Extra points are harmless, because `prox` compares
         objectives.
         """
 
@@ -114,7 +114,7 @@ class Elementwise(ABC):
     def prox(self, s: Floats, weight: float) -> Floats:
         """Return the global minimiser over y >= 0 of 1/2 (y - s)^2 + weight * kappa(y), for each entry of s.
 
-        Of two equally good minimisers it is the smaller.
+        Of two equally good minimisers, the smaller is returned.
         """
         weight = real_number(weight, "weight", at_least=0)
         s = np.asarray(s)
@@ -123,7 +123,7 @@ class Elementwise(ABC):
         s = np.maximum(s.astype(np.float64), 0.0)
         if weight == 0:
             return s.astype(dtype)
-        # Zero, except that a NaN stays a NaN and shows that an iteration diverged.
+        # Zero, but a NaN stays a NaN, to show that an iteration diverged.
         best: Floats = np.minimum(s, 0.0)
         kappa_best = self.kappa(best)
         for candidate in self.candidates(s, weight):
@@ -141,7 +141,7 @@ class Elementwise(ABC):
 def _nondecreasing_in(s: Floats, y: Floats) -> Floats:
     """Return y made nondecreasing in s.
 
-    An exact proximal operator is. Near the cut, rounding can break the order of two s that differ in their last digits.
+    An exact proximal operator is nondecreasing. Near the cut, rounding can break the order of two nearly equal s.
     """
     order = np.argsort(s)
     result = np.empty_like(y)

@@ -286,7 +286,7 @@ def _stationary_on_parabola(s: Floats, weight: float, end: float, width: float) 
     """Return where y - s + weight * (end - y) / width is zero, for a piece whose slope falls to 0 at `end`.
 
     For weight >= width the objective is concave on the piece, and its minimum is at one of the ends. Then s is
-    returned, as a point that does no harm.
+    returned, a harmless candidate.
     """
     if weight >= width:
         return s

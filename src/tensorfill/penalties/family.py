@@ -3,8 +3,8 @@
 The search describes a penalty by two numbers: its cut, the singular value threshold below which everything becomes
 zero, and q, which says how far it is from convex. For LSP, capped-l1, MCP and SCAD, q times the cut is the singular
 value at which the penalty bends: with a large q it is close to the nuclear norm, with q near 0 close to a hard
-threshold. For the truncated nuclear norm, q is the number of free singular values, and follows the
-ranks on the way down.
+threshold. For the truncated nuclear norm, q is the number of free singular values, and is set to the ranks found so
+far along the path.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class PenaltyFamily:
     others
         The q to try after the first, in rows. Each row is tried in order until the validation error stops falling.
     follows_rank
-        Whether q is a number of free singular values. A path then frees those that passed the cut before.
+        Whether q is a number of free singular values. A path then frees those that exceeded the cut at the previous
+        point.
     """
 
     make: Callable[[float, float], Penalty]
@@ -68,7 +69,7 @@ class PenaltyFamily:
 def make_family(penalty: str | Penalty, theta: float | Sequence[float] | str) -> PenaltyFamily:
     """Return the family of a penalty: with several q if theta is ``"auto"``, else with the given theta only.
 
-    A penalty object is its own family of one, as it has no theta that the search could choose.
+    A penalty object is a family with a single member, because it has no theta for the search to choose.
 
     >>> make_family("lsp", "auto").make(2.0, 0.5)
     LSP(theta=1.0)

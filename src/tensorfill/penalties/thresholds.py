@@ -15,8 +15,8 @@ __all__ = ["cut", "has_threshold", "is_set_to_zero", "weight_for_cut"]
 def cut(penalty: Penalty, weight: float, *, largest: float) -> float:
     """Return the largest singular value in [0, largest] that the proximal operator sets to zero.
 
-    It is found by bisection on the proximal operator, to a relative accuracy of 1e-12, and so for any penalty. If the
-    penalty has an attribute `free`, it is the cut of the first singular value that is penalised.
+    It is found by bisection on the proximal operator, to a relative accuracy of 1e-12, which works for any penalty. If
+    the penalty has an attribute `free`, it is the cut of the first singular value that is penalised.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def cut(penalty: Penalty, weight: float, *, largest: float) -> float:
 
 
 def is_set_to_zero(penalty: Penalty, weight: float, singular_value: float, *, largest: float) -> bool:
-    """Return whether the proximal operator sets a singular value to zero, after as many `largest` ones as are free.
+    """Return whether the proximal operator sets a singular value to zero, after the free ones, which are `largest`.
 
     >>> from tensorfill.penalties import TNN
     >>> is_set_to_zero(TNN(theta=1), 0.5, 0.4, largest=10.0), is_set_to_zero(TNN(theta=1), 0.5, 0.6, largest=10.0)
@@ -84,7 +84,7 @@ def has_threshold(penalty: Penalty, largest: float) -> bool:
 
 
 def weight_for_cut(penalty: Penalty, cut: float) -> float:
-    """Return the smallest weight with which the proximal operator sets the singular value `cut` to zero.
+    """Return the smallest weight for which the proximal operator sets the singular value `cut` to zero.
 
     This is the inverse of the function `cut`, found by bisection to the last digits of the weight.
 

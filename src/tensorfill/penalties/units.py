@@ -1,8 +1,7 @@
 """Penalties in another unit of the singular values.
 
-A penalty says how it depends on the unit by two attributes of its class: `power`, with
-``kappa(c s) = c^power kappa(s)`` if its `lengths`, the settings that are singular values themselves, are multiplied by
-c too.
+Two class attributes say how a penalty depends on the unit: `power`, with ``kappa(c s) = c^power kappa(s)`` if its
+`lengths`, the settings that are singular values, are multiplied by c too.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["penalty_in_unit", "power_of_penalty"]
 
 
 def power_of_penalty(penalty: str | Penalty) -> float:
-    """Return the power of the unit that a penalty has.
+    """Return the power of the unit by which a penalty scales.
 
     >>> power_of_penalty("nuclear"), power_of_penalty("lsp")
     (1.0, 0.0)

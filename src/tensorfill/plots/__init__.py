@@ -1,4 +1,4 @@
-"""Drawings of tensors, fits, searches and comparisons; matplotlib is imported only when something is drawn."""
+"""Figures of tensors, fits, searches and comparisons; matplotlib is imported on demand."""
 
 from .comparison import comparison
 from .drawing import drawing_class as drawing_class

@@ -22,30 +22,30 @@ ROW_INCHES = 0.55
 """Height of the row of a method."""
 
 COSTS = {"time": 10, "memory": 66}
-"""The costs, and how far from the panel they are written, in points."""
+"""The costs, and their distances from the panel in points."""
 
 
 def comparison(comparison: Comparison, ax: Axes | None = None, *, file: str | PathLike[str] | None = None) -> Axes:
     """Draw the held-out error of several methods, the best at the top.
 
     A dot is the error on the held-out entries, and its whiskers are one standard error to either side. The band shows
-    the standard error of the best method: methods whose dots lie in it are about as good. What was chosen stands under
-    the name of each method, and its time and memory at the right. The axis is logarithmic if the errors differ by more
-    than a factor of ten. An error that is not finite has no dot; it is written instead.
+    the standard error of the best method: methods whose dots lie in it are about as good. The chosen settings are shown
+    below the name of each method, and its time and memory on the right. The axis is logarithmic if the errors differ by
+    more than a factor of ten. An error that is not finite is written as text instead of a dot.
 
     Parameters
     ----------
     comparison
         The result of `tensorfill.compare`.
     ax
-        The axes to draw on; a new drawing is made if none are given.
+        The axes to draw on; by default a new figure.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``figure`` is the whole drawing.
+        Its ``figure`` is the whole figure.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _draw_dots(panel: Axes, errors: Floats, whiskers: Floats, on_log_scale: bool
     shown = np.isfinite(errors)
     widths = np.where(np.isfinite(whiskers), whiskers, 0.0)
     if on_log_scale:
-        # A whisker that reaches zero has no end on a logarithmic axis.
+        # A whisker down to zero has no end on a logarithmic axis.
         widths = np.minimum(widths, 0.9 * np.where(shown, errors, 0.0))
     if shown.any():
         best = int(np.nanargmin(np.where(shown, errors, np.nan)))
@@ -106,7 +106,7 @@ def _draw_dots(panel: Axes, errors: Floats, whiskers: Floats, on_log_scale: bool
 
 
 def _write_row(panel: Axes, row: Contender, place: int) -> None:
-    """Write the name of a method, what was chosen, and its costs."""
+    """Write the name of a method, its chosen settings, and its costs."""
     name, chosen = method_name(row.method), row.chosen
     _write_beside(panel, 0.0, place, name, -8, ha="right", va="bottom" if chosen else "center")
     if chosen:

@@ -1,4 +1,4 @@
-"""What all drawings share: colours, panels, labels on axes, and writing to a file."""
+"""Helpers for all figures: colours, panels, axis labels, and writing to a file."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MISSING_GREY = 0.5
-"""The grey, from 0 (black) to 1 (white), that stands for a missing entry in a picture."""
+"""The grey, from 0 (black) to 1 (white), of a missing entry in a picture."""
 
 MISSING_COLOUR = "#c9c9c9"
-"""The light grey that stands for a missing entry beside a colour map, which has no grey."""
+"""The light grey of a missing entry beside a colour map, which has no grey."""
 
 COLOUR_MAP = "viridis"
-"""From dark to light in even steps; it suits colour-blind readers and print too."""
+"""Perceptually uniform from dark to light, also for colour-blind readers and in print."""
 
 DOTS_PER_INCH, DOTS_IN_A_NOTEBOOK = 150, 90
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""The colours of Okabe and Ito, which colour-blind readers can distinguish, without the yellow, too pale for a line."""
+"""The colours of Okabe and Ito, which colour-blind readers can distinguish, without the yellow, which is too pale."""
 
 MARKERS = "osD^vP<>"
 
@@ -55,10 +55,10 @@ ABOVE: dict[str, Any] = {
     "handlelength": 1.6,
     "columnspacing": 1.2,
 }
-"""A legend above its panel, which leaves a narrow drawing its width."""
+"""A legend above its panel, which keeps the width of a narrow figure."""
 
 LETTERS = 28
-"""Longer names are shortened in drawings."""
+"""Longer names are shortened."""
 
 WIDE = 10.0
 """Values that vary by more than this factor are drawn on a logarithmic scale."""
@@ -68,7 +68,7 @@ NARROW = 4.0
 
 
 def drawing_class() -> type[Figure]:
-    """Return matplotlib's figure class; called early, it reports a missing matplotlib before any work is done."""
+    """Return matplotlib's figure class; called early, to report a missing matplotlib before any work."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -79,8 +79,8 @@ def drawing_class() -> type[Figure]:
 
 
 def one_panel(ax: Axes | None, size: tuple[float, float] = (6.0, 3.8)) -> Axes:
-    """Return the given axes, or those of a new drawing of this size in inches."""
-    # A Figure of its own, without pyplot: no global state, no window, nothing to close.
+    """Return the given axes, or those of a new figure of this size in inches."""
+    # A Figure without pyplot has no global state and no window to close.
     figure_class = drawing_class()
     if ax is None:
         panel: Axes = figure_class(figsize=size, layout="constrained").subplots()
@@ -90,7 +90,7 @@ def one_panel(ax: Axes | None, size: tuple[float, float] = (6.0, 3.8)) -> Axes:
 
 
 def given_panels(ax: Any, count: int, what_for: str) -> tuple[Axes, ...]:
-    """Return the given axes, checked to be `count` of them."""
+    """Return the given axes, after checking their number."""
     panels = tuple(np.ravel(np.asarray(ax, dtype=object)))
     if len(panels) != count or not all(hasattr(panel, "plot") for panel in panels):
         raise ValueError(
@@ -101,28 +101,28 @@ def given_panels(ax: Any, count: int, what_for: str) -> tuple[Axes, ...]:
 
 
 class Panels(list["Axes"]):
-    """The panels of one drawing, which a notebook shows as that drawing."""
+    """The panels of one figure, which a notebook shows as that figure."""
 
 
 Drawn = TypeVar("Drawn", bound="Axes | Panels")
 
 
 def finished(panels: Drawn, file: str | PathLike[str] | None) -> Drawn:
-    """Return the panels of a finished drawing, which show themselves in a notebook, and write it if a file is given.
+    """Return the panels of a finished figure, ready for display in a notebook, and write it if a file is given.
 
     Parameters
     ----------
     panels
         One panel, or all of them.
     file
-        Where to write the whole drawing as PNG, if anywhere.
+        The PNG file to write, if any.
     """
     first: Axes = panels[0] if isinstance(panels, list) else panels
     figure = first.figure.figure
     if file is not None:
         with written_beside(file) as stream:
             figure.savefig(stream, format="png", dpi=DOTS_PER_INCH)
-    # A notebook draws the figures of pyplot, which have a manager, by itself.
+    # A notebook already shows the figures of pyplot, which have a manager.
     if getattr(figure.canvas, "manager", None) is None:
         panels._repr_png_ = partial(_png, figure)  # type: ignore[union-attr]
     return panels
@@ -135,7 +135,7 @@ def _png(figure: Any) -> bytes:
 
 
 def words(text: Any, most: int = LETTERS) -> str:
-    r"""Return a text of the data as matplotlib draws it literally, shortened in the middle.
+    r"""Return a text escaped for matplotlib, and shortened in the middle.
 
     matplotlib would read a formula between dollar signs, and leaves names that are empty or begin with an underscore
     out of legends. Characters that cannot be printed become spaces.
@@ -151,7 +151,7 @@ def words(text: Any, most: int = LETTERS) -> str:
 
 
 def name_of(labels: Labels, mode: int) -> str:
-    """Return the name of a mode in a drawing."""
+    """Return the name of a mode in a figure."""
     called = labels.called(mode)
     return words(called) if isinstance(called, str) else f"mode {called}"
 
@@ -186,7 +186,7 @@ def light_grid(panel: Axes) -> None:
 
 
 def tick(number: float) -> str:
-    """Return the number of a tick, in groups of thousands or, if it is very large or small, with a power of ten.
+    """Return the text of a tick, in groups of thousands or, if it is very large or small, with a power of ten.
 
     >>> tick(120000.0), tick(0.25), tick(-3.0), tick(5.36e9), tick(2e-5)
     ('120,000', '0.25', '−3', '5.36×10⁹', '2×10⁻⁵')
@@ -207,14 +207,14 @@ def grouped_numbers(axis: Axis, most: int = 5) -> None:
 
 
 def plain_numbers(axis: Axis, values: Any = ()) -> None:
-    """Label a logarithmic axis with plain numbers such as 0.02, on as many ticks as there is room for.
+    """Label a logarithmic axis with plain numbers such as 0.02, on as many ticks as fit.
 
     Parameters
     ----------
     axis
         The axis.
     values
-        What is drawn along it, if that may be so narrow that the usual ticks of a logarithmic axis are too few.
+        The values along it, if their range may be too narrow for the usual ticks of a logarithmic axis.
     """
     from matplotlib.ticker import LogFormatter, MaxNLocator, NullLocator
 

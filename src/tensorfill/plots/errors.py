@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 SHARE = 0.9
-"""The share of entries that the marked interval holds."""
+"""The coverage of the marked interval."""
 
 MOST_POINTS = 4000
-"""More dots than this hide one another in a scatter plot; of more entries a random sample is drawn."""
+"""The largest number of dots in a scatter plot; of more entries a random sample is drawn."""
 
 FARTHEST = 99.5
 """The percentile of the residuals at which the histogram ends; the title says how many lie beyond."""
@@ -34,16 +34,16 @@ BINS = 40
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Entries whose predictions are drawn beside what was observed.
+    """Entries with their observed and predicted values.
 
     Parameters
     ----------
     observed, predicted
-        Their values, and what the fit says.
+        The observed and the predicted values.
     count
-        How many entries there are, of which these are a random sample if there are many.
+        The total number of entries, of which these may be a random sample.
     are_new
-        Whether the fit that predicts them did not see them.
+        Whether the fit that predicts them was made without them.
     """
 
     observed: Floats
@@ -52,7 +52,7 @@ class Sample:
     are_new: bool
 
     def in_words(self) -> str:
-        """Return which entries these are."""
+        """Return a description of the entries."""
         kind = "held-out" if self.are_new else "fitted"
         few = len(self.observed) < self.count
         return (
@@ -61,27 +61,27 @@ class Sample:
 
 
 def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike[str] | None = None) -> list[Axes]:
-    """Draw the errors on held-out entries, as a fit without them predicts them.
+    """Draw the errors on held-out entries, predicted by a fit without them.
 
     The first panel is a histogram of the absolute residuals, with half the width of the 90% interval marked. The others
     show predicted against observed values, and the residuals against the predicted values, of at most 4000 entries. For
     ``loss="logistic"`` the only other panel shows the predicted values by the value observed. A fit that was read from
     a file does not hold the entries, and has the first panel only. If nothing was held out, the entries are those that
-    the fit has seen, whose errors are smaller than those of new entries; the titles say so.
+    the fit has seen, whose errors are smaller than those of new entries, and the titles say so.
 
     Parameters
     ----------
     fit
         The fit.
     ax
-        The axes to draw on, one for each panel; a new drawing is made if none are given.
+        The axes to draw on, one for each panel; by default a new figure.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     list of matplotlib.axes.Axes
-        One for each panel; ``axes[0].figure`` is the whole drawing.
+        One for each panel; ``axes[0].figure`` is the whole figure.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def held_out(fit: Fit, ax: Sequence[Axes] | None = None, *, file: str | PathLike
 
 
 def half_width(fit: Fit, share: float = SHARE) -> float:
-    """Return half the width of the interval that holds this share of entries; NaN if there is none."""
+    """Return half the width of the interval with this coverage; NaN if there is none."""
     try:
         return fit.half_width(share)
     except ValueError:
@@ -140,7 +140,7 @@ def fitted_sample(fit: Fit, most: int = MOST_POINTS) -> Sample:
 
 
 def _chosen(count: int, most: int) -> Integers:
-    """Return which entries to draw: always the same, so that the same fit has the same drawing."""
+    """Return the entries to draw: always the same, so that the same fit has the same figure."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(0).choice(count, most, replace=False))
@@ -224,7 +224,7 @@ def residuals_against_predicted(fit: Fit, panel: Axes, entries: Sample) -> None:
 
 def _dots(panel: Axes, across: Floats, up: Floats) -> None:
     faint = 0.9 if len(across) < 200 else 0.35
-    # As pixels: thousands of dots would make a vector drawing large.
+    # Rasterised, because thousands of dots would make a vector figure large.
     panel.plot(across, up, "o", color=COLOURS[0], markersize=3, markeredgewidth=0, alpha=faint, rasterized=True)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 MOST_CELLS = 200
-"""Several indices of a mode with more than this share a cell."""
+"""In a mode with more indices than this, several indices share a cell."""
 
 ENTRIES_A_CELL = 3
 """Sparse data is drawn in cells of about this many entries, if that leaves enough cells."""
@@ -48,23 +48,23 @@ def missingness(
 ) -> list[Axes]:
     """Draw which entries are missing.
 
-    The upper panels show the share of entries that was observed over each pair of the three largest modes; cells
-    without any are grey. The lower panels show that share for each index of each mode. Modes with more than 200 indices
-    are drawn in at most 200 cells.
+    The upper panels show the observed share of the entries over each pair of the three largest modes; cells without any
+    observed entry are grey. The lower panels show that share for each index of each mode. Modes with more than 200
+    indices are drawn in at most 200 cells.
 
     Parameters
     ----------
     observations
         Observations, with labels or without, or a fit that holds its data.
     ax
-        The axes to draw on: one for each pair, and then one for each mode; a new drawing is made if none are given.
+        The axes to draw on: one for each pair, and then one for each mode; by default a new figure.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     list of matplotlib.axes.Axes
-        One for each pair of modes and one for each mode; ``axes[0].figure`` is the whole drawing.
+        One for each pair of modes and one for each mode; ``axes[0].figure`` is the whole figure.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _draw_pair(panel: Axes, seen: Observations, labels: Labels, rows: int, colum
 
 
 def _new_panels(pairs: int, modes: int) -> tuple[Axes, ...]:
-    """Return the panels of a new drawing, of the pairs above those of the modes."""
+    """Return the panels of a new figure, with the pairs above the modes."""
     width = max(pairs * 3.8, modes * 2.9, 5.6)
     figure = drawing_class()(figsize=(width, 5.8), layout="constrained")
     halves: Any = figure.subfigures(2, 1, height_ratios=(1.7, 1))
@@ -161,14 +161,14 @@ def _taken(given: Any) -> tuple[Observations, Labels]:
 
 
 def _cells(seen: Observations, mode: int, most: int) -> tuple[Integers, int, Integers]:
-    """Return the cell of each entry along a mode, how many cells there are, and the first index of each."""
+    """Return the cell of each entry along a mode, the number of cells, and the first index of each."""
     each = -(-seen.shape[mode] // most)
     cells = seen.coords[:, mode].astype(np.int64) // each
     return cells, -(-seen.shape[mode] // each), np.arange(0, seen.shape[mode], each)
 
 
 def _sizes(whole: int, cells: int) -> Floats:
-    """Return how many indices each cell holds."""
+    """Return the number of indices in each cell."""
     full = -(-whole // cells)
     sizes = np.full(cells, float(full))
     sizes[-1] = whole - full * (cells - 1)

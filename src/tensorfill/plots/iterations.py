@@ -1,4 +1,4 @@
-"""The objective and the ranks along the iterations of a fit."""
+"""The objective and the ranks over the iterations of a fit."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 MOST_DOTS = 60
-"""More steps than this are not marked one by one."""
+"""The largest number of steps that are all marked."""
 
 AGAINST = {"iteration": "iteration", "seconds": "seconds since the last run began"}
-"""What the iterations can be drawn against, with the name of the axis."""
+"""The quantities on the horizontal axis, with its name."""
 
 
 def convergence(
     fit: Fit, ax: Axes | None = None, *, against: str = "iteration", file: str | PathLike[str] | None = None
 ) -> Axes:
-    """Draw the objective of the final run, and F_tau, the function that falls at every step.
+    """Draw the objective of the final run, and F_tau, the function that decreases at every step.
 
     A filled dot is a step from an extrapolated point, a hollow one a step from the last point itself. With more than 60
     steps only the rarer kind has dots. The vertical axis is logarithmic if the values vary by more than a factor of
     ten. Values that are not finite are left out. A run without extrapolated steps has no dots, and a method whose
-    objective itself falls at every step has one line.
+    objective decreases at every step has one line.
 
     Parameters
     ----------
     fit
         The fit.
     ax
-        The axes to draw on; a new drawing is made if none are given.
+        The axes to draw on; by default a new figure.
     against
         ``"iteration"`` or ``"seconds"``.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``figure`` is the whole drawing.
+        Its ``figure`` is the whole figure.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def convergence(
     lines = {name: _finite(history[column]) for name, column in (("objective", "objective"), ("F_tau", "f_tau"))}
     lines = {name: values for name, values in lines.items() if not np.isnan(values).all()}
     if len(lines) == 2 and np.array_equal(lines["objective"], lines["F_tau"], equal_nan=True):
-        # A method whose objective itself falls at every step has no other function to draw.
+        # For a method whose objective decreases at every step, there is no other function to draw.
         del lines["F_tau"]
     # F_tau almost equals the objective near the end: the thick line behind shows where the thin one covers it.
     for name, values in lines.items():
@@ -96,24 +96,24 @@ def convergence(
 def ranks(
     fit: Fit, ax: Axes | None = None, *, against: str = "iteration", file: str | PathLike[str] | None = None
 ) -> Axes:
-    """Draw the ranks along the iterations of the final run: one for each regularised mode, or that of a CP model.
+    """Draw the ranks over the iterations of the final run: one for each regularised mode, or that of a CP model.
 
     Parameters
     ----------
     fit
-        The fit. If a smooth field is part of the answer, these are the ranks of the low-rank part. If all are 0, the
-        drawing says so.
+        The fit. If the answer contains a smooth field, these are the ranks of the low-rank part. If all ranks are 0,
+        the figure says so.
     ax
-        The axes to draw on; a new drawing is made if none are given.
+        The axes to draw on; by default a new figure.
     against
         ``"iteration"`` or ``"seconds"``.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``figure`` is the whole drawing.
+        Its ``figure`` is the whole figure.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def ranks(
     table = np.array([record.ranks for record in fit.history], dtype=np.float64).reshape(len(across), -1)
     names = rank_names(fit.labels, ranked_modes(fit), table.shape[1])
     for place, column in enumerate(table.T):
-        # Modes often have the same rank: the later ones are thinner, so that the earlier ones show behind them.
+        # Modes often have the same rank: the later ones are thinner, so that the earlier ones are visible behind them.
         width = 1.4 + 1.8 * (table.shape[1] - 1 - place)
         panel.step(across, column, where="post", color=COLOURS[place % len(COLOURS)], linewidth=width)
         panel.lines[-1].set(label=names[place], solid_capstyle="butt")
@@ -145,7 +145,7 @@ def ranks(
 
 
 def _mark_steps(panel: Axes, across: NDArray[Any], values: Floats, extrapolated: NDArray[np.bool_]) -> None:
-    """Draw a dot for each step, filled if it began at an extrapolated point; of many only the rarer kind."""
+    """Draw a dot for each step, filled if it started from an extrapolated point; of many steps only the rarer kind."""
     steps = np.arange(len(across)) > 0
     many, rarer = len(across) > MOST_DOTS, 2 * int(extrapolated[steps].sum()) < int(steps.sum())
     for kind, name, filling in (
@@ -171,5 +171,5 @@ def _number_iterations(panel: Axes, across: NDArray[Any], against: str) -> None:
 
 
 def _finite(values: NDArray[Any]) -> Floats:
-    """Return values with NaN, which is not drawn, in place of those that are not finite."""
+    """Return values with NaN, which is not drawn, in place of infinite ones."""
     return np.where(np.isfinite(values.astype(np.float64)), values, math.nan)

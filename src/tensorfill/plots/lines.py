@@ -1,4 +1,4 @@
-"""Entries along one mode as lines: what was observed, what is filled in, and the band of its intervals."""
+"""Series along one mode: observed entries, filled entries, and the band of their intervals."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 SHARE = 0.9
-"""The share of entries that the band holds."""
+"""The coverage of the band."""
 
 LONGEST = 300
 """Of a longer series, the stretch with the most gaps is drawn."""
 
 FEWEST = 4
-"""Shorter series are not worth a line."""
+"""Shorter series are not drawn."""
 
 
 def series(
@@ -62,23 +62,23 @@ def series(
         The fit.
     along
         The mode along which lines run, by name or number; by default one with dates as labels, else one whose
-        neighbouring entries are alike, else the longest.
+        neighbouring entries are similar, else the longest.
     ax
-        The axes to draw on, one for each series; a new drawing is made if none are given.
+        The axes to draw on, one for each series; by default a new figure.
     at
-        The index or label of some of the other modes. Of the rest, series are chosen that have gaps and observed
-        entries, spread evenly.
+        The index or label of some of the other modes. For the rest, series that have both gaps and observed entries are
+        chosen, spread evenly.
     count
-        How many series.
+        The number of series.
     interval
-        The share of new entries that the band holds; there is no band for a fit without intervals.
+        The coverage of the band for new entries; there is no band for a fit without intervals.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     list of matplotlib.axes.Axes
-        One for each series; ``axes[0].figure`` is the whole drawing.
+        One for each series; ``axes[0].figure`` is the whole figure.
 
     Raises
     ------
@@ -102,12 +102,12 @@ def series(
 
 
 def series_mode(fit: Fit) -> int:
-    """Return the mode along which series are worth a look: the longest with an order, else the longest."""
+    """Return the mode along which series are drawn: the longest ordered one, else the longest."""
     return max(ordered_modes(fit) or range(len(fit.shape)), key=lambda mode: fit.shape[mode])
 
 
 def ordered_modes(fit: Fit) -> list[int]:
-    """Return the modes along which a line has a meaning: those with dates, else those whose neighbours are alike."""
+    """Return the modes along which a line is meaningful: those with dates, else those with similar neighbours."""
     kinds = [None if keys is None else keys.dtype.kind for keys in fit.labels.keys]
     dates = [mode for mode, kind in enumerate(kinds) if kind in ("m", "M")]
     alike = [baseline.mode for baseline in fit.baselines if baseline.mode is not None]
@@ -126,7 +126,7 @@ def chosen_series(fit: Fit, mode: int, fixed: Mapping[int, int], count: int) -> 
     fixed
         The index of some of the other modes.
     count
-        How many there are at most.
+        The largest number of series.
     """
     seen = fit.observations
     if seen is None or len(fixed) == len(fit.shape) - 1:
@@ -139,7 +139,7 @@ def chosen_series(fit: Fit, mode: int, fixed: Mapping[int, int], count: int) -> 
     rows, number = np.unique(coords, axis=0, return_counts=True)
     if len(rows) == 0:
         return np.array([[fixed.get(other, 0) for other in range(len(fit.shape))]])
-    # A series that is half observed shows most: how the gaps are filled, and by what they are surrounded.
+    # A series that is half observed is the most informative: it shows the gaps and what surrounds them.
     gaps = np.minimum(number, fit.shape[mode] - number)
     best = np.flatnonzero(gaps >= np.quantile(gaps, 0.75))
     spread = np.unique(np.linspace(0, len(best) - 1, count).round().astype(np.int64))
@@ -156,17 +156,17 @@ def draw_series(
     fit
         The fit.
     panel
-        Where to draw.
+        The axes to draw on.
     mode
         The mode along which it runs.
     row
         The coordinates of one of its entries.
     interval
-        The share of new entries that the band holds.
+        The coverage of the band for new entries.
     named
-        Whether the horizontal axis has its name and labels.
+        Whether to label the horizontal axis.
     legend
-        Whether colours are explained.
+        Whether to add a legend.
     """
     first, end = _stretch(fit.observations, mode, row, fit.shape[mode])
     index = np.arange(first, end)
@@ -196,12 +196,12 @@ def draw_series(
 
 
 def _with_band(fit: Fit, coords: Integers, interval: float) -> tuple[Floats, Floats | None, Floats | None]:
-    """Return the predictions and the ends of their intervals, if the fit has these."""
+    """Return the predictions and the ends of their intervals, if the fit has intervals."""
     try:
         line, low, high = fit.predict(coords, interval=interval)
     except ValueError:
         return fit.predict(coords), None, None
-    # Where nothing like it was held out, an interval is infinite, which cannot be drawn.
+    # Where nothing similar was held out, an interval is infinite and cannot be drawn.
     bounded = np.isfinite(low) & np.isfinite(high)
     return line, np.where(bounded, low, math.nan), np.where(bounded, high, math.nan)
 
@@ -219,7 +219,7 @@ def _observed(seen: Observations | None, coords: Integers) -> Floats:
 
 
 def _stretch(seen: Observations | None, mode: int, row: Integers, size: int) -> tuple[int, int]:
-    """Return the first index and the end of what is drawn: all, or the part of a long series with the most gaps."""
+    """Return the range of indices to draw: all, or the part of a long series with the most gaps."""
     if size <= LONGEST or seen is None:
         return 0, min(size, LONGEST)
     same = np.ones(len(seen), dtype=np.bool_)

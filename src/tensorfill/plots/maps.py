@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STEEPEST = 85.0
-"""The latitude, in degrees, beyond which a degree of longitude is no longer made shorter."""
+"""The latitude, in degrees, up to which degrees of longitude are shortened."""
 
 FLATTEST = 0.15
-"""The least height of a map as a share of its width, for places in a line from east to west."""
+"""The least height of a map relative to its width, for places in a line from east to west."""
 
 
 def stations(
@@ -33,26 +33,26 @@ def stations(
 ) -> Axes:
     """Draw places as points on a map, coloured by their values.
 
-    At the middle latitude a kilometre has the same length to the north and to the east. Places on both sides of the
-    date line are drawn next to each other. Only the points are drawn: no coasts and no borders are fetched.
+    At the middle latitude a kilometre has the same length in both directions. Places on both sides of the date line are
+    drawn next to each other. Only the points are drawn, without coasts or borders.
 
     Parameters
     ----------
     latlon
-        Latitude and longitude of each place in degrees, of shape (n, 2), as `tensorfill.graphs.haversine` takes them.
+        Latitude and longitude of each place in degrees, of shape (n, 2), as in `tensorfill.graphs.haversine`.
     values
-        One value for each place; NaN is drawn hollow. Without values all points have one colour.
+        One value for each place; NaN is drawn hollow. Without values all points have the same colour.
     label
         The name of the values, for the colour bar.
     ax
-        The axes to draw on; a new drawing is made if none are given.
+        The axes to draw on; by default a new figure.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``figure`` is the whole drawing.
+        Its ``figure`` is the whole figure.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def stations(
             linewidths=0.3,
         )
         if not missing.all():
-            # Beside the map itself, whose height follows from its proportions.
+            # Beside the map, whose height follows from its proportions.
             bar = panel.figure.colorbar(drawn, cax=panel.inset_axes((1.03, 0.0, 0.035, 1.0)))
             if label is not None:
                 bar.set_label(words(label))
@@ -90,7 +90,7 @@ def stations(
 
 
 def _set_degrees(panel: Axes, latitude: Floats, longitude: Floats) -> None:
-    """Give the axes equal distances, some room, and degrees."""
+    """Set the aspect ratio, the margins, and tick labels in degrees."""
     middle = float(latitude.min() + latitude.max()) / 2
     stretch = 1 / math.cos(math.radians(min(abs(middle), STEEPEST)))
     wide, high = float(np.ptp(longitude)) / stretch, float(np.ptp(latitude))
@@ -116,13 +116,13 @@ def _written(degrees: float, positive: str, negative: str) -> str:
 
 
 def _unbroken(longitude: Floats) -> Floats:
-    """Return longitudes counted from the end of the widest gap between neighbours, so that the places lie together."""
+    """Return longitudes from the end of the widest gap between neighbours, so that the places are contiguous."""
     turned = longitude % 360.0
     ordered = np.sort(turned)
     gaps = np.diff(ordered, append=ordered[0] + 360.0)
     start = ordered[(int(gaps.argmax()) + 1) % len(ordered)]
     shifted: Floats = (turned - start) % 360.0 + start
-    # West of Greenwich is written as less than 0.
+    # Longitudes west of Greenwich are negative.
     return shifted - 360.0 if shifted.mean() > 180.0 else shifted
 
 

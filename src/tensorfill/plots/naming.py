@@ -1,4 +1,4 @@
-"""What readers call a method, and the modes that its ranks belong to."""
+"""The names of methods in figures, and the modes that their ranks belong to."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def method_name(method: Any) -> str:
     """
     from ..io.typed import Unsaved
 
-    # A fit that was read from a file knows no more than the name of a class of the user's own.
+    # A fit read from a file has only the class name of a user-defined method.
     own = method.name if isinstance(method, Unsaved) else type(method).__name__
     return METHODS_IN_WORDS.get(method.name, own)
 
@@ -63,7 +63,7 @@ def rank_names(labels: Labels | None, modes: Sequence[int], count: int) -> list[
     modes
         The modes that the ranks belong to; empty for a method without regularised modes.
     count
-        How many ranks there are.
+        The number of ranks.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def rank_names(labels: Labels | None, modes: Sequence[int], count: int) -> list[
 
 
 def rank_modes(fit: Fit) -> tuple[int, ...]:
-    """Return the mode that each rank of a fit belongs to; none for a model such as CP, whose rank is that of all."""
+    """Return the mode that each rank of a fit belongs to; none for a model such as CP, which has a single rank."""
     return _modes_of_ranks(ranked_modes(fit), len(fit.ranks), len(fit.shape))
 
 

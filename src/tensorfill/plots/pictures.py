@@ -25,10 +25,10 @@ LETTERS_A_LINE = 36
 
 
 def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | None = None) -> list[Axes]:
-    """Draw pictures side by side, each under its title.
+    """Draw pictures side by side, each with its title.
 
-    Values are shown from 0 (black) to 1 (full light) and clipped to that range. A missing entry (NaN) is shown in
-    mid-grey, and the title says so. In a colour picture this applies to each colour of a pixel by itself.
+    Values are shown from 0 (black) to 1 (white) and clipped to that range. A missing entry (NaN) is shown in
+    mid-grey, and the title says so. In a colour picture this applies to each channel of a pixel.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | 
         Title to picture: an array of shape (rows, columns) in grey, or (rows, columns, 3) in colour. All have the
         same rows and columns.
     path
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     list of matplotlib.axes.Axes
-        One for each picture; ``axes[0].figure`` is the whole drawing.
+        One for each picture; ``axes[0].figure`` is the whole figure.
 
     Raises
     ------
@@ -57,16 +57,16 @@ def side_by_side(pictures: Mapping[str, ArrayLike], path: str | PathLike[str] | 
     figure_class = drawing_class()
     titles = [_title(title, values) for title, values in checked.items()]
     rows, columns = sizes.pop()
-    # Very flat and very tall pictures get a drawing of a usable size too.
+    # Very flat and very tall pictures need a figure of a usable size too.
     height = min(max(PANEL_INCHES * rows / columns, SMALLEST_INCHES), 2 * PANEL_INCHES)
     heading = LINE_INCHES * (1 + max(title.count("\n") for title in titles)) + GAP_INCHES
     width = GAP_INCHES + len(titles) * (PANEL_INCHES + GAP_INCHES)
     total = GAP_INCHES + height + heading
-    # A Figure of its own, without pyplot: no global state, no window, nothing to close.
+    # A Figure without pyplot has no global state and no window to close.
     figure = figure_class(figsize=(width, total))
     axes = Panels()
     for number, (title, values) in enumerate(zip(titles, checked.values(), strict=True)):
-        # Placed by hand: automatic layouts cut titles off above pictures whose proportions are fixed.
+        # Placed by hand, because automatic layouts cut off titles above pictures of fixed proportions.
         left = GAP_INCHES + number * (PANEL_INCHES + GAP_INCHES)
         panel = figure.add_axes((left / width, GAP_INCHES / total, PANEL_INCHES / width, height / total))
         shown = np.clip(np.where(np.isnan(values), MISSING_GREY, values), 0.0, 1.0)

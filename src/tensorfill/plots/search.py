@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ..choosing.search.base import Path, PathPoint
 
 FALLING = ("cut", "lam")
-"""Settings that a search lowers; they are drawn on a logarithmic axis, falling from left to right."""
+"""Settings that a search lowers; they are drawn on a logarithmic axis, decreasing from left to right."""
 
 AXIS_NAMES = {"cut": "cut: the singular value threshold", "lam": "lambda"}
-"""Names of the horizontal axis for settings whose own names are short."""
+"""Labels of the horizontal axis for settings with short names."""
 
 TRIAL = "trial"
-"""The horizontal axis of trials without a setting that all of them vary: their number."""
+"""The horizontal axis if no setting varies in all trials: the number of the trial."""
 
 
 def path(
@@ -40,28 +40,27 @@ def path(
     """Draw the trials of a search: the errors above, and the ranks below.
 
     The horizontal axis is the first setting that the search varied. For NORT it is the cut, the singular value
-    threshold, which falls from left to right as in the search; a rank grows. What else differs between trials, such as
-    q = theta / cut or the regularised modes, has a line of its own: solid for the error on held-out entries, dashed for
-    that on the fitted entries. A star marks the lowest held-out error. The lower panel shows the ranks along the line
-    of the star or, if the horizontal axis is the rank, the seconds of each trial. If several methods were tried, each
-    has its own two panels. An error that is zero or not finite is left out, and the title says so.
+    threshold, which decreases from left to right as in the search; a rank increases. Trials that differ in other
+    respects, such as q = theta / cut or the regularised modes, are separate lines: solid for the error on held-out
+    entries, dashed for that on the fitted entries. A star marks the lowest held-out error. The lower panel shows the
+    ranks along the line of the star or, if the horizontal axis is the rank, the seconds of each trial. If several
+    methods were tried, each has two panels. An error that is zero or not finite is left out, and the title says so.
 
     Parameters
     ----------
     path
         The trials, as in `Fit.path`.
     ax
-        The axes to draw on, two for each method: for the errors and for the ranks. A new drawing is made if none are
-        given.
+        The axes to draw on, two for each method: for the errors and for the ranks. By default a new figure.
     labels
         The names of the modes, as in `Fit.labels`; without them modes are numbered.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     list of matplotlib.axes.Axes
-        That of the errors and that of the ranks, for each method in turn; ``axes[0].figure`` is the whole drawing.
+        The panels of the errors and of the ranks, for each method in turn; ``axes[0].figure`` is the whole figure.
 
     Raises
     ------
@@ -79,7 +78,7 @@ def path(
         trials = TrialLines.of(own, labels)
         heading = "Error along the path" if len(methods) == 1 else f"{name} (best)" if trials.best is best else name
         _draw(trials, panels[2 * place], panels[2 * place + 1], heading)
-        # New panels share their vertical axis, so the errors of all methods decide its ticks.
+        # New panels share their vertical axis, so its ticks depend on the errors of all methods.
         plain_numbers(panels[2 * place].yaxis, _shown([error for each in points for error in _errors(each)]))
     return finished(Panels(panels), file)
 
@@ -99,11 +98,11 @@ class TrialLines:
     Parameters
     ----------
     setting
-        What the horizontal axis shows.
+        The setting on the horizontal axis.
     lines
         The trials of each line, from left to right, by the name of the line.
     across
-        The place of each trial on the horizontal axis, by its identity.
+        The position of each trial on the horizontal axis, by its id.
     best
         The trial with the lowest held-out error.
     labels
@@ -132,7 +131,7 @@ class TrialLines:
 
     @property
     def is_falling(self) -> bool:
-        """Whether the horizontal axis falls from left to right, on a logarithmic scale."""
+        """Whether the horizontal axis decreases from left to right, on a logarithmic scale."""
         return self.setting in FALLING
 
     @property
@@ -141,7 +140,7 @@ class TrialLines:
         return next(name for name, line in self.lines.items() if any(point is self.best for point in line))
 
     def places(self, line: Sequence[PathPoint]) -> list[float]:
-        """Return the place of each trial of a line on the horizontal axis."""
+        """Return the position of each trial of a line on the horizontal axis."""
         return [self.across[id(point)] for point in line]
 
 
@@ -151,10 +150,10 @@ def _best(points: Sequence[PathPoint]) -> PathPoint:
 
 
 def _lines(points: Sequence[PathPoint], setting: str, labels: Labels | None) -> dict[str, list[PathPoint]]:
-    """Return the trials of each line under a name that says what distinguishes it from the other lines."""
+    """Return the trials of each line, by a name that distinguishes it from the other lines."""
     widest = len({mode for point in points for mode in point.modes})
     described = [_described(point, setting, widest, labels) for point in points]
-    # What all trials have in common is left out, except q, which says what penalty it is.
+    # What all trials have in common is left out, except q, which describes the penalty.
     said = [
         name
         for name in dict.fromkeys(name for own in described for name in own)
@@ -168,9 +167,9 @@ def _lines(points: Sequence[PathPoint], setting: str, labels: Labels | None) -> 
 
 
 def _described(point: PathPoint, setting: str, widest: int, labels: Labels | None) -> dict[str, str]:
-    """Return what a trial has in common with its line, in words by name.
+    """Return what a trial has in common with its line, as texts by name.
 
-    Modes are said if there are fewer of them than `widest`: some were left out.
+    Modes are named if there are fewer of them than `widest`, because some were left out.
     """
     said = {name: f"{name} = {value:.3g}" for name, value in point.tried.items() if name != setting}
     if point.penalty is not None:
@@ -197,11 +196,11 @@ def _weights(lam: Sequence[float]) -> str:
 
 
 def _new_panels(methods: int) -> tuple[Axes, ...]:
-    """Return the axes of a new drawing: for each method a high one, and a low one with the same horizontal axis."""
+    """Return the axes of a new figure: for each method a high panel, and a low one with the same horizontal axis."""
     figure = drawing_class()(figsize=(8.0 if methods == 1 else 6.4 * methods, 6.0), layout="constrained")
     grid = figure.subplots(2, methods, sharex="col", squeeze=False, height_ratios=(2, 1))
     for upper in grid[0, 1:]:
-        # Errors of several methods are compared across panels.
+        # A shared axis makes the errors of several methods comparable.
         upper.sharey(grid[0, 0])
     return tuple(grid.T.ravel())
 
@@ -279,7 +278,7 @@ def _draw_ranks(panel: Axes, trials: TrialLines) -> None:
     for number, name in enumerate(every):
         pairs = zip(names, line, strict=True)
         ranks = [dict(zip(own, point.ranks, strict=True)).get(name, math.nan) for own, point in pairs]
-        # Modes often have the same rank: the later ones are thinner, so that the earlier ones show behind them.
+        # Modes often have the same rank: the later ones are thinner, so that the earlier ones are visible behind them.
         width = 1.5 + 1.8 * (len(every) - 1 - number)
         colour, marker = COLOURS[(-2 - number) % len(COLOURS)], MARKERS[number % len(MARKERS)]
         panel.step(places, ranks, where="post", linewidth=width, label=name, color=colour)
@@ -306,6 +305,6 @@ def _errors(point: PathPoint) -> tuple[float, float]:
 
 
 def _shown(errors: Sequence[float]) -> Floats:
-    """Return errors with NaN, which is not drawn, for those that have no logarithm."""
+    """Return errors with NaN, which is not drawn, for those without a logarithm."""
     values = np.array(errors, dtype=np.float64)
     return np.where((values > 0) & np.isfinite(values), values, np.nan)

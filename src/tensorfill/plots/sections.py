@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 ENDS = 0.5, 99.5
-"""Percentiles of the observed values at the ends of the colours; one large value would leave all others dark."""
+"""Percentiles of the observed values at the ends of the colour map; a single large value would darken all others."""
 
 PANEL_INCHES = 3.6
 TALLEST, FLATTEST = 1.4, 0.45
-"""Height of a panel by its width."""
+"""The limits of the height of a panel divided by its width."""
 
 
 def slices(
@@ -59,7 +59,7 @@ def slices(
 ) -> list[Axes]:
     """Draw a slice, side by side: the original if it is given, the observed entries, and the filled slice.
 
-    Pictures are drawn in colour, with a missing colour of a pixel in mid-grey. Other slices share one colour map and a
+    Pictures are drawn in colour, with missing channels of a pixel in mid-grey. Other slices share one colour map and a
     colour bar, and missing entries are light grey. At most 400 rows and 400 columns are drawn: the most observed ones
     of very sparse data, else evenly spread ones. A fit that was read from a file does not hold the data; its slices
     show the values of the model.
@@ -69,7 +69,7 @@ def slices(
     fit
         The fit.
     mode
-        The mode to slice, by name or number; by default the smallest, and none for a matrix or a picture.
+        The mode to slice, by name or number; by default the smallest; None for a matrix or a picture.
     index
         The index in that mode: a whole number from 0, or a label. By default it is the middle one, or for very sparse
         data the one with the most entries.
@@ -79,14 +79,14 @@ def slices(
         For tensors of order four and more, the index of each mode that is neither sliced nor drawn; by default the one
         with the most entries.
     ax
-        The axes to draw on, one for each panel; a new drawing is made if none are given.
+        The axes to draw on, one for each panel; by default a new figure.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     list of matplotlib.axes.Axes
-        One for each panel; ``axes[0].figure`` is the whole drawing.
+        One for each panel; ``axes[0].figure`` is the whole figure.
 
     Raises
     ------
@@ -123,12 +123,12 @@ def slices(
 
 
 def colour_range(fit: Fit, parts: Mapping[str, Floats]) -> tuple[float, float]:
-    """Return the values at the two ends of the colours: nearly the range of the data, or of `parts` without data."""
+    """Return the values at the ends of the colour map: nearly the range of the data, or of `parts` without data."""
     if fit.observations is None:
         values = np.concatenate([np.ravel(part) for part in parts.values()])
     else:
         values = fit.observations.values
-        # Percentiles of some hundred thousand entries are those of all, and cost less.
+        # Percentiles of a large sample are close to those of all entries, and cost less.
         values = values[:: max(1, len(values) // 400_000)]
     values = values[np.isfinite(values)]
     if not len(values):

@@ -1,4 +1,4 @@
-"""The singular values of an answer."""
+"""The singular values of a fitted model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[str] | None = None) -> Axes:
-    """Draw the singular values of an answer, from the largest down: a line for each mode.
+    """Draw the singular values of a fitted model, in decreasing order: a line for each mode.
 
     For NORT and SoftImpute these are the singular values of the components, one for each regularised mode. For a Tucker
     or CP model they are those of each unfolding.
@@ -39,16 +39,16 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
     Parameters
     ----------
     fit
-        The fit; its model must be of low rank, alone or on top of a mean and the effects of the indices.
+        The fit; its model must have low rank, possibly with a mean and the effects of the indices.
     ax
-        The axes to draw on; a new drawing is made if none are given.
+        The axes to draw on; by default a new figure.
     file
-        Where to write the drawing as PNG, if anywhere; an error leaves an existing file as it was.
+        The PNG file to write, if any; an error leaves an existing file unchanged.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``figure`` is the whole drawing.
+        Its ``figure`` is the whole figure.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
 
     every = np.concatenate([values for _, values in found])
     for place, (mode, values) in enumerate(found):
-        # Drawn as whole numbers from 1: the tenth singular value is at 10.
+        # Numbered from 1: the tenth singular value is at 10.
         panel.plot(
             np.arange(1, len(values) + 1),
             values,
@@ -122,7 +122,7 @@ def _of_cp(weights: Floats, factors: Sequence[Floats]) -> list[Floats]:
     """Return the singular values of each unfolding of a CP model.
 
     An unfolding is A diag(w) K^T, where K^T K is the elementwise product of the Gram matrices of the other factors. So
-    its squared singular values are the eigenvalues of B K^T K B^T with B the triangle of A diag(w).
+    its squared singular values are the eigenvalues of B K^T K B^T with B the triangular factor of A diag(w).
     """
     grams = [np.asarray(factor, dtype=np.float64).T @ factor for factor in factors]
     found = []

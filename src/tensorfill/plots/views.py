@@ -1,4 +1,4 @@
-"""Which part of a tensor a drawing shows, and the entries of that part; the tensor itself is never made dense."""
+"""The part of a tensor that a figure shows, and its entries; the whole tensor is never made dense."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLOUR_NAMES = ("colour", "color", "rgb", "channel", "channels")
 """A mode of three or four indices with one of these names holds the colours of pictures."""
 
 SMALLEST_PICTURE = 16
-"""Arrays without names and with fewer rows or columns than this are not taken for pictures."""
+"""Unlabelled arrays with fewer rows or columns than this are not treated as pictures."""
 
 SPARSE = 0.05
 """If less than this share was observed, the indices with the most entries are drawn, else evenly spread ones."""
@@ -32,14 +32,14 @@ SPARSE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The modes that are drawn down, across and as colours, and which of their indices.
+    """The modes drawn as rows, columns and colours, and the indices to draw.
 
     Parameters
     ----------
     along
         The mode that is sliced; None if the whole tensor is one slice.
     rows, columns
-        The modes drawn down and across.
+        The modes drawn as rows and as columns.
     colour
         The mode whose indices are red, green and blue, if any.
     fixed
@@ -89,7 +89,7 @@ def make_view(
     Parameters
     ----------
     labels, shape, observations
-        Of the tensor.
+        The labels, the shape and the observations of the tensor.
     along
         The mode that is sliced, or None.
     colour
@@ -97,7 +97,7 @@ def make_view(
     at
         The index of modes that are neither drawn nor sliced; by default the one with the most entries.
     most
-        The most rows and columns that are drawn: of more, the most observed indices, or evenly spread ones.
+        The largest number of rows and columns; of more, the most observed indices or evenly spread ones are drawn.
     """
     rest = [mode for mode in range(len(shape)) if mode not in (along, colour)]
     if len(rest) < 2:
@@ -119,9 +119,9 @@ def make_view(
 
 
 def colour_mode(fit: Fit) -> int | None:
-    """Return the mode of the colours if the tensor is a picture or a movie, else None.
+    """Return the colour mode if the tensor is a picture or a movie, else None.
 
-    It is a mode with one of `COLOUR_NAMES`; or, for an array without names, the last of three modes, of size 3, if all
+    It is a mode with one of `COLOUR_NAMES`; or, for an unlabelled array, the last of three modes, of size 3, if all
     values are from 0 to 1 or whole numbers from 0 to 255.
     """
     for mode, name in enumerate(fit.labels.names):
@@ -141,7 +141,7 @@ def colour_mode(fit: Fit) -> int | None:
 
 
 def full_light(fit: Fit) -> float:
-    """Return the value that is white in a picture."""
+    """Return the value of white in a picture."""
     if fit.bounds is not None and math.isfinite(fit.bounds[1]):
         most = fit.bounds[1]
     else:
@@ -150,7 +150,7 @@ def full_light(fit: Fit) -> float:
 
 
 def is_yes_or_no(fit: Fit) -> bool:
-    """Return whether the data has two values only, and predictions lie between them."""
+    """Return whether the data is binary, so that predictions lie between the two values."""
     return isinstance(fit.loss, Logistic)
 
 
@@ -206,7 +206,7 @@ def checked_original(original: Any, shape: tuple[int, ...]) -> NDArray[Any] | No
 
 
 def checked_index(labels: Labels, shape: tuple[int, ...], mode: int, index: Any) -> int:
-    """Return an index of a mode as a number from 0; anything but a whole number is taken for a label."""
+    """Return an index of a mode as a number from 0; anything but a whole number is treated as a label."""
     if isinstance(index, bool) or not isinstance(index, int | np.integer):
         return int(labels.positions(mode, [index])[0])
     size = shape[mode]
@@ -236,7 +236,7 @@ def spread(size: int, most: int) -> Integers:
 
 
 def first_shown(observations: Observations | None, view: View, among: Integers) -> int:
-    """Return the place of the slice to show first: the middle one, or for sparse data the one with the most entries."""
+    """Return the position of the first slice to show: the middle one, or for sparse data the one with most entries."""
     if observations is None or view.along is None or observations.density >= SPARSE:
         return len(among) // 2
     coords = observations.coords
@@ -267,9 +267,9 @@ def _chosen(observations: Observations | None, mode: int, size: int, most: int) 
 
 
 def _inside(coords: Integers, indices: list[Integers]) -> tuple[Integers, list[Integers]]:
-    """Return which entries lie in a block, and their places in it."""
+    """Return which entries lie in a block, and their positions in it."""
     inside = np.arange(len(coords))
-    # Single indices first: they leave few entries for the others.
+    # Single indices first, because they leave few entries for the others.
     for mode in sorted(range(len(indices)), key=lambda mode: len(indices[mode])):
         column, wanted = coords[inside, mode], indices[mode]
         place = np.searchsorted(wanted, column).clip(max=len(wanted) - 1)

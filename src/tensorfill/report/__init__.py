@@ -1,4 +1,4 @@
-"""One page about a fit: the data, the choices, the errors, and the call that repeats it."""
+"""A page about a fit: the data, the chosen settings, the errors, and the call that repeats it."""
 
 from .page import write_report
 

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 OWN = "an object of your own"
-"""The comment beside a name that stands for an object which cannot be written as source."""
+"""The comment on a placeholder for an object that cannot be written as source."""
 
 
 def call_to_repeat(fit: Fit) -> str:
-    """Return the call that made a fit, with its seed; settings that were chosen are chosen again."""
+    """Return the call that made a fit, with its seed; chosen settings are searched for again."""
     return _call(fit, fit.recipe.asked)
 
 
 def call_without_search(fit: Fit) -> str | None:
-    """Return the call that takes over what was chosen; None if nothing was."""
+    """Return the call with the chosen settings; None if nothing was chosen."""
     if fit.path is None or not isinstance(fit.method, Method):
         return None
     arguments = fit.recipe.arguments()
@@ -39,7 +39,7 @@ def _call(fit: Fit, arguments: Mapping[str, Any]) -> str:
     path = fit.recipe.asked.get("data")
     data = "data" if path is None else source_of(path).text
     imports = frozenset[str]().union(*(value.imports for value in made.values()))
-    # Modules before names, as the usual order of imports has it.
+    # Modules before names, in the usual order of imports.
     head = sorted({"import tensorfill", *imports}, key=lambda line: (line.startswith("from"), line))
     return "\n".join([*head, "", "fit = tensorfill.complete(", f"{INDENT}{data},", *lines, ")"])
 

@@ -1,4 +1,4 @@
-"""What a report says about a fit, in words and numbers."""
+"""The facts about a fit in a report."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from ..observations import Observations
 
 Facts = list[tuple[str, str]]
-"""Names, and a text for each."""
+"""Pairs of a name and a text."""
 
 MANY = 100_000
-"""The error on fitted entries is computed from a sample of at most this many."""
+"""The largest sample from which the error on fitted entries is computed."""
 
 SHARES = (0.5, 0.8, 0.9, 0.95)
-"""The intervals whose widths are written."""
+"""The coverages whose widths are listed."""
 
 STOP_RULES = ("max_iter", "tol")
 IN_THE_TABLE = ("lam", "theta", "penalty", "modes")
-"""Settings of a method that have a place of their own; the table of modes is for a method that regularises modes."""
+"""Settings that are shown in the table of modes, for a method that regularises modes."""
 
 
 MEANINGS = {
@@ -47,7 +47,7 @@ MEANINGS = {
     "ridge": "The weight of the squares of the factors: the larger it is, the nearer the answer is to 0.",
     "lam": "The weight of the regularisation: the larger it is, the simpler the answer.",
 }
-"""A sentence for each setting that a search tries."""
+"""An explanation of each setting that a search tries."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Tile:
-    """A number at the head of the page, with its name."""
+    """A number at the top of the page, with its name."""
 
     name: str
     value: str
@@ -131,7 +131,7 @@ def _what_was_tried(fit: Fit) -> Facts:
 
 
 def _stages(fit: Fit) -> Facts:
-    """Return what was done around the method."""
+    """Return facts about the stages around the method."""
     recipe, facts = fit.recipe, []
     if is_robust(recipe.asked.get("loss", "square")):
         facts.append(("Corrupt entries", "expected: entries far from the model count little, or not at all"))
@@ -142,7 +142,7 @@ def _stages(fit: Fit) -> Facts:
 
 
 def _when_it_stops(fit: Fit) -> Facts:
-    # Of a method of the user's own, a file holds the name only.
+    # Of a user-defined method, a file holds only the name.
     if not isinstance(fit.method, Method):
         return []
     limit = fit.recipe.asked.get("time_limit")
@@ -171,7 +171,7 @@ def how_good(fit: Fit) -> Facts:
 
 
 def baselines(fit: Fit) -> list[tuple[str, str, str]]:
-    """Return the held-out error of the fit and of simple answers: what it is, the error, and how they compare."""
+    """Return the held-out error of the fit and of simple baselines: the name, the error, and how they compare."""
     if not fit.baselines:
         return []
     own = fit.held_out_error
@@ -184,7 +184,7 @@ def baselines(fit: Fit) -> list[tuple[str, str, str]]:
 
 
 def time_spent(fit: Fit) -> Facts:
-    """Return what the time of the run went into."""
+    """Return the time of each stage of the run."""
     if fit.timing is None:
         return []
     stages = [(stage.name.capitalize(), duration(stage.seconds)) for stage in fit.timing.stages]
@@ -192,7 +192,7 @@ def time_spent(fit: Fit) -> Facts:
 
 
 def meanings(fit: Fit) -> Facts:
-    """Return a sentence for each word of the page that is not everyday English."""
+    """Return an explanation of each technical term on the page."""
     tried = {name for point in fit.path or () for name in point.tried}
     words = [(name, text) for name, text in MEANINGS.items() if name in tried]
     if "cut" in tried and len(fit.modes) > 1:
@@ -205,13 +205,13 @@ def meanings(fit: Fit) -> Facts:
 
 
 def widths(fit: Fit) -> list[tuple[str, str]]:
-    """Return shares of entries with half the width of the interval that holds them, if there are intervals."""
+    """Return coverages with half the width of their intervals, if there are intervals."""
     found = [(f"{share:.0%}", half_width(fit, share)) for share in SHARES]
     return [(share, f"± {written(half)}") for share, half in found if math.isfinite(half)]
 
 
 def tiles(fit: Fit) -> list[Tile]:
-    """Return the numbers at the head of the page."""
+    """Return the numbers at the top of the page."""
     made = []
     if fit.observations is not None:
         made.append(Tile("Observed", percent(fit.observations.density), f"{len(fit.observations):,} entries"))
@@ -234,7 +234,7 @@ def tiles(fit: Fit) -> list[Tile]:
 
 
 def _beside(fit: Fit) -> str:
-    """Return the held-out error beside the best simple answer, or else beside the spread of the data."""
+    """Return the held-out error relative to the best simple baseline, or else to the spread of the data."""
     if fit.baselines:
         best = min(fit.baselines, key=lambda baseline: baseline.error)
         return f"best simple answer: {written(best.error)}, {best.in_words(fit.labels)}"
@@ -243,7 +243,7 @@ def _beside(fit: Fit) -> str:
 
 
 def _longest(timing: Timing) -> str:
-    """Return what most of the time went into."""
+    """Return the stage that took the most time."""
     longest = max(timing.stages, key=lambda stage: stage.seconds)
     return f"{percent(longest.seconds / timing.total)} {longest.name}" if timing.total > 0 else ""
 
@@ -316,7 +316,7 @@ def _first_and_last(labels: Labels, mode: int, size: int) -> str:
 
 
 def _clipped(low: float, high: float) -> str:
-    """Return what predictions are clipped to; one of the two may be no limit."""
+    """Return the bounds of predictions as text; one of the two may be infinite."""
     if math.isfinite(low) and math.isfinite(high):
         return f"predictions are clipped to {written(low)} and {written(high)}"
     return (

@@ -1,4 +1,4 @@
-"""The drawings of a report, as SVG inside the page."""
+"""The figures of a report, as SVG inside the page."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 WIDTH, HEIGHT = 4.2, 3.0
-"""Inches; narrow enough for text to stay readable on a telephone."""
+"""The size in inches, narrow enough for text to be readable on a phone."""
 
 DOTS_PER_INCH = 130
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing.
+    """A figure.
 
     Parameters
     ----------
     address
-        The SVG itself, as an address of the kind ``data:``.
+        The SVG as a ``data:`` URL.
     said
-        What it shows, as the text under it and for screen readers.
+        The caption, also for screen readers.
     wide
-        Whether it takes the whole width of the page.
+        Whether it takes the full width of the page.
     """
 
     address: str
@@ -53,7 +53,7 @@ class Figure:
 
 
 def figures_of_the_run(fit: Fit) -> list[Figure]:
-    """Return the drawings of the final run."""
+    """Return the figures of the final run."""
     said = "The objective by iteration: the loss plus the regularisation."
     made = [_drawn(lambda ax: plots.convergence(fit, ax), said)]
     said = "The rank of each mode by iteration." if rank_modes(fit) else "The rank by iteration."
@@ -64,7 +64,7 @@ def figures_of_the_run(fit: Fit) -> list[Figure]:
 
 
 def figures_of_the_search(fit: Fit) -> list[Figure]:
-    """Return the drawings of the trials, one for each method that was tried."""
+    """Return the figures of the trials, one for each method that was tried."""
     methods = by_method(fit.path or ())
     made = []
     for name, points in methods.items():
@@ -80,7 +80,7 @@ def _drawing_of_trials(points: Sequence[PathPoint], labels: Labels) -> Drawing:
     figure = drawing_class()(figsize=(5.4, 6.2), layout="constrained")
     panels = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     upper, lower = plots.path(Path(points), panels, labels=labels)
-    # Legends at the side would leave a narrow page no room for the lines.
+    # Legends at the side would leave no space for the lines on a narrow page.
     figure.legend(*upper.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     legend = upper.get_legend()
     if legend is not None:
@@ -94,7 +94,7 @@ def _drawing_of_trials(points: Sequence[PathPoint], labels: Labels) -> Drawing:
 
 
 def figures_of_errors(fit: Fit) -> list[Figure]:
-    """Return the drawings of the errors."""
+    """Return the figures of the errors."""
     made = []
     if fit.residuals is not None:
         said = "The absolute errors on held-out entries, of a fit without them."
@@ -116,7 +116,7 @@ def figures_of_errors(fit: Fit) -> list[Figure]:
 
 
 def figures_of_series(fit: Fit) -> list[Figure]:
-    """Return the drawing of a few series along a mode that has an order; none for a picture, or without such a mode."""
+    """Return the figure of a few series along an ordered mode; none for a picture, or without such a mode."""
     ordered = lines.ordered_modes(fit)
     if fit.observations is None or colour_mode(fit) is not None or not ordered or math.prod(fit.shape) >= TOO_FAR:
         return []
@@ -133,7 +133,7 @@ def figures_of_series(fit: Fit) -> list[Figure]:
 
 
 def figures_of_what_is_missing(fit: Fit) -> list[Figure]:
-    """Return the drawings of the observed share, by index of each mode."""
+    """Return the figures of the observed share, by index of each mode."""
     seen = fit.observations
     if seen is None:
         return []
@@ -158,7 +158,7 @@ def _svg(figure: Drawing) -> str:
     from matplotlib import rc_context
 
     stream = io.BytesIO()
-    # Text stays text, which is small and can be searched. Without a date the same fit makes the same page.
+    # Text stays text, which is small and searchable. Without a date the same fit gives the same page.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "tensorfill"}):
         figure.savefig(stream, format="svg", dpi=DOTS_PER_INCH, metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
@@ -166,7 +166,7 @@ def _svg(figure: Drawing) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out the warning about letters that matplotlib's font lacks: the browser has a font for them."""
+    """Suppress warnings about characters that matplotlib's font lacks; the browser has a font for them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield

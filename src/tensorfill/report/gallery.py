@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 MOST_LETTERS = 1_900_000
-"""The most letters that all pictures together take in the page, which then stays below 3 MB."""
+"""The largest number of characters of all pictures in the page, which keeps it below 3 MB."""
 
 MOST_SLICES = 48
-"""The most slices of a mode, however small they are."""
+"""The largest number of slices of a mode."""
 
 MOST_CELLS, MOST_PIXELS = 200, 360
-"""The most rows and columns of a slice, and of a picture in colour."""
+"""The largest number of rows and columns of a slice, and of a colour picture."""
 
 TALLEST, FLATTEST = 1.0, 0.4
-"""The limits of the height of a slice, divided by its width; pictures keep their own."""
+"""The limits of the height of a slice divided by its width; pictures keep their proportions."""
 
 MISSING = 0
-"""The level of a missing entry; those from 1 to 255 are values."""
+"""The level of a missing entry; levels from 1 to 255 are values."""
 
 COLOUR_STOPS = 256
 
@@ -66,7 +66,7 @@ def gallery(fit: Fit, original: NDArray[Any] | None) -> dict[str, Any]:
 
 
 def views_of(fit: Fit) -> list[View]:
-    """Return the views of a tensor that are worth a look, the one with the fewest slices first."""
+    """Return the views of a tensor to show, the one with the fewest slices first."""
     shape, labels, seen = fit.shape, fit.labels, fit.observations
     colour = colour_mode(fit)
     flat = len(shape) - (colour is not None) == 2
@@ -96,10 +96,10 @@ def as_json(data: Mapping[str, Any]) -> str:
 def _slices(
     fit: Fit, view: View, original: NDArray[Any] | None, ends: tuple[float, float], letters: int
 ) -> dict[str, Any]:
-    """Return the slices of one view, evenly spread, as many as the letters allow."""
+    """Return the slices of one view, evenly spread, as many as the size of the page allows."""
     count = 1 if view.along is None else fit.shape[view.along]
     middle = _pictures(fit, view, None if view.along is None else count // 2, original, ends)
-    # A little less than the size of the middle slice allows, because others may be larger.
+    # Slightly fewer than the size of the middle slice allows, because others may be larger.
     room = int(0.9 * letters // max(sum(map(len, middle.values())), 1))
     chosen = spread(count, max(1, min(room, MOST_SLICES)))
     slices = [
@@ -135,7 +135,7 @@ def _indices(view: View, chosen: Integers) -> list[int | None]:
 def _pictures(
     fit: Fit, view: View, index: int | None, original: NDArray[Any] | None, ends: tuple[float, float]
 ) -> dict[str, str]:
-    """Return the pictures of a slice by title, each as an address of the kind ``data:``."""
+    """Return the pictures of a slice by title, each as a ``data:`` URL."""
     parts = blocks(fit, view, index, original)
     if view.colour is not None:
         white = full_light(fit)
@@ -197,7 +197,7 @@ def _labels(fit: Fit, mode: int, indices: Integers) -> list[str]:
 
 
 def _note(fit: Fit, view: View, shown: int, count: int) -> str:
-    """Return what is left out, as a sentence."""
+    """Return a sentence about what is left out."""
     said = []
     if shown < count:
         said.append(f"{shown} of the {count:,} slices are in this page, evenly spread.")

@@ -1,4 +1,4 @@
-"""The page, from its parts and its template."""
+"""The report page, assembled from its parts and a template."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MONTHS = (
 
 
 def write_report(fit: Fit, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
-    """Write a page about a fit, as one file that needs nothing from the network.
+    """Write a page about a fit, as one self-contained file.
 
     Parameters
     ----------
     fit
-        The fit. If it was read from a file, the page leaves out what needs the data, and says so.
+        The fit. If it was read from a file, the page omits what needs the data, and says so.
     path
-        Where to write the page, as HTML; an error leaves an existing file as it was.
+        The HTML file to write; an error leaves an existing file unchanged.
     original
         The true tensor, if it is known, as an array of the shape of the fit; slices show it too.
     title
@@ -94,7 +94,7 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
 
 
 def _day(date: datetime.date) -> str:
-    """Return a date as it is written in a sentence, whatever the language of the system.
+    """Return a date in English, regardless of the locale.
 
     >>> _day(datetime.date(2024, 3, 1))
     '1 March 2024'
@@ -114,5 +114,5 @@ def _part(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash with which the page allows its own script and style, and no others."""
+    """Return the hash by which the page allows only its script and style."""
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Objects as Python source: the expression that makes an object again, and the imports that it needs."""
+"""Objects as Python source: the expression that recreates an object, and the imports that it needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from ..io.typed import Unsaved
 
 WIDEST = 88
-"""A longer line is broken, with one argument on each line."""
+"""A longer line is split, with one argument on each line."""
 
 MOST_NUMBERS = 64
 """A larger array is not written out."""
@@ -25,7 +25,7 @@ INDENT = "    "
 
 @dataclass(frozen=True)
 class Source:
-    """An expression of Python.
+    """A Python expression.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Source:
     imports
         The import lines that it needs.
     own
-        The names in it that stand for objects which cannot be written as source: objects of the user's own.
+        The placeholders in it for user-defined objects, which cannot be written as source.
     opening, parts, closing
-        The same expression as it is broken over several lines; no parts if it cannot be broken.
+        The same expression split over several lines; no parts if it cannot be split.
     """
 
     text: str
@@ -47,14 +47,14 @@ class Source:
     closing: str = ""
 
     def lines(self, indent: int = 0, room: int = WIDEST) -> str:
-        """Return the expression, broken over several lines if it is longer than `room`.
+        """Return the expression, split over several lines if it is longer than `room`.
 
         Parameters
         ----------
         indent
-            How far the line that it begins on is indented, in steps of four spaces.
+            The indentation of its first line, in steps of four spaces.
         room
-            How many letters it may have in one line.
+            The largest length of a single line.
         """
         if len(self.text) <= room or not self.parts:
             return self.text
@@ -68,10 +68,10 @@ class Source:
 
 
 def source_of(thing: Any) -> Source:
-    r"""Return the expression that makes an object again.
+    r"""Return the expression that recreates an object.
 
-    Numbers, texts, lists and the like are written as they are, and a dataclass of tensorfill as a call with the fields
-    that do not have their default value. Anything else becomes a name, which `Source.own` lists.
+    Numbers, texts, lists and other built-in types are written literally, and a dataclass of tensorfill as a call with
+    the fields that differ from their default. Anything else becomes a name, listed in `Source.own`.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def source_of(thing: Any) -> Source:
 
 
 def unusual_fields(thing: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that do not have their default value.
+    """Return the fields of a dataclass that differ from their default.
 
     >>> from tensorfill import Nort
     >>> unusual_fields(Nort(lam=0.5, tau=2.0))
@@ -117,7 +117,7 @@ def unusual_fields(thing: Any) -> dict[str, Any]:
 
 
 def _called(thing: Any, line: str) -> Source | None:
-    """Return the call that makes a dataclass; None if a field of it cannot be written, such as a large array."""
+    """Return the call that creates a dataclass; None if a field cannot be written, such as a large array."""
     arguments = []
     for name, value in unusual_fields(thing).items():
         made = source_of(value)
@@ -138,7 +138,7 @@ def _is_default(value: Any, field: dataclasses.Field[Any]) -> bool:
 
 
 def _home(kind: type[Any]) -> str | None:
-    """Return the shortest address that a class of tensorfill can be imported from; None for any other class."""
+    """Return the shortest module path of a class of tensorfill; None for any other class."""
     path = kind.__module__.split(".")
     if path[0] != __name__.partition(".")[0]:
         return None
@@ -180,13 +180,13 @@ def _number(value: float) -> Source:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in double quotes, or as Python writes it if it has such quotes inside."""
+    """Return a text in double quotes, or its repr if it contains such quotes."""
     plain = repr(text)
     return f'"{plain[1:-1]}"' if plain[0] == "'" and '"' not in text else plain
 
 
 def _name_for(thing: Any) -> str:
-    """Return a name for an object of the user's own: its class in lower case."""
+    """Return a name for a user-defined object: its class in lower case."""
     kind = thing.name if isinstance(thing, Unsaved) else type(thing).__name__
     letters = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
     name = re.sub(r"\W+", "_", letters).strip("_")

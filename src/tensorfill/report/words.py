@@ -1,4 +1,4 @@
-"""Losses, penalties and models in words."""
+"""Descriptions of losses, penalties and models."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ MODELS_IN_WORDS = {
 
 
 def loss_in_words(loss: Any) -> str:
-    """Return what a loss is, with its settings.
+    """Return the description of a loss, with its settings.
 
     >>> loss_in_words(Huber(delta=2.0))
     'Huber: squared for small differences, absolute for large ones (delta=2)'
     """
     said = _described(loss, LOSSES_IN_WORDS)
-    # The lower value of the data is no setting that a reader cares about.
+    # The lower value of the data is not a setting of interest.
     settings = "" if isinstance(loss, Logistic) else settings_in_words(loss)
     return f"{said} ({settings})" if settings else said
 
 
 def penalty_in_words(penalty: Any) -> str:
-    """Return what a penalty is; its theta stands in the table of modes.
+    """Return the description of a penalty; its theta is in the table of modes.
 
     >>> penalty_in_words(Nuclear())
     'nuclear norm: the sum of the singular values'
@@ -61,12 +61,12 @@ def penalty_in_words(penalty: Any) -> str:
 
 
 def model_in_words(model: Model) -> str:
-    """Return the form of a model."""
+    """Return the description of a model."""
     return MODELS_IN_WORDS.get(model.kind, model.kind)
 
 
 def settings_in_words(thing: Any, but: tuple[str, ...] = ()) -> str:
-    """Return the settings of a dataclass that do not have their default value, except those in `but`.
+    """Return the settings of a dataclass that differ from their default, except those in `but`.
 
     >>> from tensorfill import Nort
     >>> settings_in_words(Nort(lam=0.5, tau=2.0, max_rank=3), but=("lam",))
@@ -78,7 +78,7 @@ def settings_in_words(thing: Any, but: tuple[str, ...] = ()) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a setting as a reader wants it: numbers with a few digits, and equal ones once."""
+    """Return a setting in readable form: numbers with a few digits, and equal ones once."""
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list | tuple):
@@ -89,4 +89,4 @@ def _value(value: Any) -> str:
 
 def _described(thing: Any, table: dict[type[Any], str]) -> str:
     own = thing.name if isinstance(thing, Unsaved) else type(thing).__name__
-    return table.get(type(thing), f"{own}, an object of the user's own")
+    return table.get(type(thing), f"{own}, a user-defined object")

@@ -1,1 +1,1 @@
-"""What a fit says and hands out: in words, in a notebook, by label, and as factors to interpret."""
+"""The output of a fit: as text, in a notebook, by label, and as factors."""

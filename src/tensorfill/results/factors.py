@@ -19,7 +19,7 @@ from ..models import Centred, FoldedColumns, FoldedLowRank, Model, Tucker
 from ..models.cp import CPModel
 
 SHOWN = 3
-"""So many of the largest and of the smallest indices of a column are shown."""
+"""The number of largest and of smallest indices of a column that are shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Factor:
     keys
         The label of each index.
     values
-        The columns, each of length one, of shape (indices, components). The largest entry of each is positive.
+        The columns, of unit length, of shape (indices, components). The entry of largest magnitude of each is positive.
     weights
-        How strong each component is: its weight in a CP model, otherwise a singular value of the mode's unfolding.
+        The strength of each component: its weight in a CP model, otherwise a singular value of the mode's unfolding.
     """
 
     mode: str
@@ -91,9 +91,9 @@ class Factors(Mapping[str, Factor]):
     Parameters
     ----------
     factors
-        One for each mode that has one.
+        The factor of each mode that has one.
     core
-        The core of a Tucker model, which says how the components of the modes combine; None for other models.
+        The core of a Tucker model, which combines the components of the modes; None for other models.
     mean, effects
         The mean and the effect of each index, by mode, if the data was centred.
     """
@@ -168,7 +168,7 @@ def _of_cp(model: CPModel) -> Columns:
         _upright(factor / np.where(length > 0, length, 1.0))
         for factor, length in zip(model.factors, lengths, strict=True)
     ]
-    # Every column is upright, so the sign of a term stays with its weight.
+    # Every column has a fixed sign, so the sign of a term is in its weight.
     signed = weights * np.sign(model.weights) * math.prod(signs for _, signs in upright)
     return {mode: (values[:, order], signed[order]) for mode, (values, _) in enumerate(upright)}
 
@@ -188,7 +188,7 @@ def _of_tucker(model: Tucker) -> tuple[Columns, Floats]:
 
 
 def _upright(columns: Floats) -> tuple[Floats, Floats]:
-    """Return columns whose largest entry is positive, and the signs that made them so."""
+    """Return columns whose entry of largest magnitude is positive, and the signs that were applied."""
     if columns.size == 0:
         return columns, np.ones(columns.shape[1])
     largest = columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])]

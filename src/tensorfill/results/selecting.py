@@ -1,4 +1,4 @@
-"""Entries by their labels: one, a list, or all of a mode; the answer has the labels too."""
+"""Entries by their labels: one, a list, or all of a mode; the result has the labels too."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def entries_at(fit: Fit, wanted: Mapping[str, Any]) -> Any:
-    """Return the entries with these labels: a number, or what `Fit.at` says.
+    """Return the entries with these labels, as described in `Fit.at`.
 
     Parameters
     ----------
     fit
         The fit.
     wanted
-        A label, or a list of labels, for each of some modes by name.
+        A label, or a list of labels, for some of the modes by name.
     """
     labels = fit.labels
     places: list[Integers] = [np.arange(size) for size in fit.shape]
@@ -42,5 +42,5 @@ def entries_at(fit: Fit, wanted: Mapping[str, Any]) -> Any:
 
 
 def _several(given: Any) -> bool:
-    """Return whether these are several labels; a text is one, and so is a tuple, which can be a label."""
+    """Return whether these are several labels; a text or a tuple is a single label."""
     return isinstance(given, Iterable) and not isinstance(given, str | bytes | tuple) and np.ndim(given) > 0  # type: ignore[arg-type]

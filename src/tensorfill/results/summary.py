@@ -1,4 +1,4 @@
-"""What a fit says about its model, how it was made, and how far off it is."""
+"""The properties of a fit: its model, its settings and its errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..models import Model
 
 
 class Summary:
-    """What can be read off the parts of a `tensorfill.Fit`, which derives from it."""
+    """Properties derived from the parts of a `tensorfill.Fit`, which inherits from this class."""
 
     model: Model
     recipe: Recipe
@@ -27,7 +27,7 @@ class Summary:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The rank of each regularised mode, or of every mode, or the number of terms, as the model has them."""
+        """The rank of each regularised mode, or of every mode, or the number of terms, depending on the model."""
         return self.model.ranks
 
     @property
@@ -47,7 +47,7 @@ class Summary:
 
     @property
     def seed(self) -> int:
-        """The seed of everything that was random; drawn from the caller's generator, if there was one."""
+        """The seed of all random numbers; drawn from the given generator, if there was one."""
         return self.recipe.seed
 
     @property
@@ -73,7 +73,7 @@ class Summary:
 
     @property
     def residuals(self) -> Floats | None:
-        """The absolute error at the held-out entries of a fit without them; None if nothing was held out.
+        """The absolute errors at the held-out entries, of a fit without them; None if nothing was held out.
 
         It is on the scale of the data, as `predict` is.
         """
@@ -81,11 +81,11 @@ class Summary:
 
     @property
     def held_out_error(self) -> float:
-        """Root mean square error on the held-out entries of a fit without them; NaN if nothing was held out.
+        """Root mean square error on the held-out entries, of a fit without them; NaN if nothing was held out.
 
         It is on the scale of the data. For ``loss="logistic"`` and data of 0 and 1 it is the root mean square
-        difference of the predicted probability and the observed 0 or 1 (the root of the Brier score): 0.5 is what
-        tossing a coin has. For ``loss="poisson"`` it is that of the expected and the observed count.
-        ``path["held_out"]`` has the error that settings were chosen by, the root of twice the mean loss.
+        difference of the predicted probability and the observed 0 or 1 (the root of the Brier score), and 0.5 is the
+        error of tossing a coin. For ``loss="poisson"`` it is that of the expected and the observed count.
+        ``path["held_out"]`` has the error by which settings were chosen, the root of twice the mean loss.
         """
         return float("nan") if self.error_bars is None else self.error_bars.rmse

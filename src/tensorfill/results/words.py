@@ -1,4 +1,4 @@
-"""A fit in a few lines: what it is of, how good it is beside simple answers, what was chosen, and the time it took."""
+"""A fit in a few lines: its data, its error beside that of simple baselines, its settings, and the time it took."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..fit import Fit
 
 WIDTH = 10
-"""Letters of the column of names."""
+"""The width of the column of names."""
 
 
 def facts_of(fit: Fit) -> list[tuple[str, str]]:
-    """Return what is worth knowing first, as names and texts; texts may be empty."""
+    """Return the most important facts, as names and texts; texts may be empty."""
     return [
         ("data", _data(fit)),
         ("method", _method(fit)),
@@ -37,7 +37,7 @@ def text_of(fit: Fit) -> str:
 
 
 def doubts_of(fit: Fit) -> list[str]:
-    """Return a sentence if a simple answer is better than the fit."""
+    """Return a warning if a simple baseline is better than the fit."""
     doubt = doubt_of(fit.baselines, fit.held_out_error, fit.labels)
     return [] if doubt is None else [doubt]
 
@@ -53,7 +53,7 @@ def measured(fit: Fit) -> str:
 
 
 def compared_in_words(fit: Fit) -> str:
-    """Return the errors of simple answers on the same held-out entries."""
+    """Return the errors of simple baselines on the same held-out entries."""
     return "; ".join(f"{each.in_words(fit.labels)}: {written(each.error)}" for each in fit.baselines)
 
 

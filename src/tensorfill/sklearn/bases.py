@@ -1,4 +1,4 @@
-"""The projections that fill rows before any correction: of a low-rank completion, and of a normal distribution."""
+"""The projections that fill rows before any correction: from a low-rank completion or a normal distribution."""
 
 from __future__ import annotations
 
@@ -24,34 +24,35 @@ BASES = ("low_rank", "gaussian")
 """The names of the projections."""
 
 RIDGES = (100.0, 30.0, 10.0, 3.0, 1.0)
-"""The ridges that are tried, the simplest distribution first, in rows."""
+"""The ridges that are tried, in numbers of rows, the simplest distribution first."""
 
 STEPS = 8
-"""Steps of expectation maximisation at each ridge, which starts from the answer for the ridge before it. From
-independent columns, a small ridge would need many more."""
+"""Steps of expectation maximisation at each ridge, with a warm start from the previous ridge. From independent columns,
+a small ridge would need many more."""
 
 MOST_COLUMNS = 100
-"""The systems of the rows have as many unknowns as there are columns: with more, only low rank is tried."""
+"""The linear systems have as many unknowns as there are columns; with more columns, only low rank is tried."""
 
 MOST_WORK = 2**31
-"""A normal distribution is learnt from so few rows, drawn at random, that their systems take at most so many steps."""
+"""The largest cost of the linear systems; a normal distribution is learnt from a random sample of rows within this
+cost."""
 
 FEWEST_ROWS = 20
-"""With fewer rows, too few are held out to choose a normal distribution."""
+"""With fewer rows, too few could be held out to choose a normal distribution."""
 
 HELD_ROWS = 0.25
-"""The share of the rows that choose."""
+"""The share of the rows that are held out."""
 
 
 class Base(Protocol):
-    """Something that learns a projection from rows."""
+    """The interface of a projection that is learnt from rows."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the projection."""
 
     def fit(self, rows: Floats) -> Projection:
-        """Return the projection that is learnt from some rows."""
+        """Return the projection learnt from some rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +62,13 @@ class LowRankBase:
     Parameters
     ----------
     trial
-        The fit that chose them.
+        The fit in which they were chosen.
     noise
         The variance of the noise.
     whole
         The fit of all entries.
     rng
-        Decides everything that is random.
+        The random generator.
     """
 
     trial: Fit
@@ -78,12 +79,12 @@ class LowRankBase:
     name = "low_rank"
 
     def fit(self, rows: Floats) -> Projection:
-        """Return the projection on the column space of some rows."""
+        """Return the projection onto the column space of some rows."""
         some = Observations.from_dense(rows[~np.isnan(rows).all(axis=1)])
         return self._of(complete_table(some, self.trial.method, self.rng))
 
     def projection(self) -> Projection:
-        """Return the projection on the column space of all rows."""
+        """Return the projection onto the column space of all rows."""
         return self._of(self.whole)
 
     def _of(self, fit: Fit) -> Projection:
@@ -99,14 +100,14 @@ class Normal:
     name = "gaussian"
 
     def fit(self, rows: Floats) -> Projection:
-        """Return the projection that is the mean of what is missing, given what is observed."""
+        """Return the projection to the mean of the missing entries, given the observed ones."""
         return next(projection for ridge, projection in normal_path(rows) if ridge == self.ridge)
 
 
 def choose_base(
     table: Floats, low_rank: LowRankBase | None, try_normal: bool, odds: Floats, rng: np.random.Generator
 ) -> tuple[Base, Projection]:
-    """Return what fills held-out rows best, and its projection of all rows.
+    """Return the base that fills held-out rows best, and its projection of all rows.
 
     Each observed entry of these rows is predicted from the other entries of its row. The normal distribution is chosen
     if it is better by more than one standard error.
@@ -114,15 +115,15 @@ def choose_base(
     Parameters
     ----------
     table
-        The table, its columns on one scale; NaN is missing.
+        The table, with columns on a common scale; NaN is missing.
     low_rank
         The low-rank method, if it is to be considered.
     try_normal
         Whether a normal distribution is to be considered.
     odds
-        How much each entry counts.
+        The weight of each entry.
     rng
-        Decides which rows are held out.
+        The random generator that draws the held-out rows.
     """
     rows = rng.permutation(len(table))[: MOST_WORK // table.shape[1] ** 3 + 1]
     table, odds = table[rows], odds[rows]
@@ -139,7 +140,7 @@ def choose_base(
 
 
 def normal_path(rows: Floats) -> Iterator[tuple[float, Projection]]:
-    """Yield each ridge, and the projection of the normal distribution of some rows with it."""
+    """Yield each ridge with the projection of the normal distribution of some rows."""
     found = Gaussian.independent(rows)
     for ridge in RIDGES:
         found = found.fitted(rows, ridge, STEPS)
@@ -147,9 +148,9 @@ def normal_path(rows: Floats) -> Iterator[tuple[float, Projection]]:
 
 
 def complete_table(table: Observations, method: Method, rng: np.random.Generator, **options: Any) -> Fit:
-    """Complete a table whose rows and columns have no order, and whose means were subtracted before."""
+    """Complete a table with unordered rows and columns, whose means have been subtracted."""
     with warnings.catch_warnings():
-        # Zero is the mean of each column here, which is a good answer for columns that have nothing in common.
+        # Zero is the mean of each column here, which is a good prediction for independent columns.
         warnings.simplefilter("ignore", DoubtfulFitWarning)
         return complete(table, method=method, smooth=None, centre=False, rng=rng, **options)
 
@@ -161,6 +162,6 @@ def _best_normal(training: Floats, held: Floats, odds: Floats) -> tuple[Normal, 
 
 
 def _errors(projection: Projection, held: Floats, odds: Floats) -> NDArray[np.float64]:
-    """Return the squared errors of the observed entries of some rows, each as it counts."""
+    """Return the weighted squared errors of the observed entries of some rows."""
     seen = ~np.isnan(held)
     return np.asarray((odds * LeftOut(projection, held).errors() ** 2)[seen])

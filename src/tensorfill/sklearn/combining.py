@@ -1,4 +1,4 @@
-"""Corrections of a projection, combined with the weights that held-out rows prefer."""
+"""Corrections of a projection, combined with weights fitted to held-out rows."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .left_out import LeftOut
 from .projection import BUDGET, Projection
 
 FOLDS = 4
-"""Each row is predicted by models that were learnt from the other rows."""
+"""The number of folds; each fold is predicted by models learnt from the others."""
 
 FEWEST_ROWS = 40
 """A column with fewer observed entries is not corrected."""
 
 MOST_ROWS = 1500
-"""Corrections are learnt from at most so many rows, drawn at random."""
+"""The largest number of rows, drawn at random, from which corrections are learnt."""
 
 MOST_SYSTEMS = 2**23
-"""And from so few that their systems have at most so many numbers."""
+"""The largest total size of the linear systems of these rows."""
 
 PRIOR = 500.0
-"""The weights of a column are drawn to those of all columns together as if by so many further entries."""
+"""The weights of a column are shrunk towards those of all columns, as if by this many further entries."""
 
 LEAST_WEIGHT = 0.02
 """Models with a smaller weight are left out."""
@@ -42,20 +42,20 @@ class CorrectedColumn:
     models: Sequence[tuple[float, Correction]] = field(repr=False)
 
     def predict(self, features: Floats) -> NDArray[np.float64]:
-        """Return what is to be added to the column at some rows."""
+        """Return the corrections of the column at some rows."""
         return sum((weight * model.predict(features) for weight, model in self.models), np.zeros(len(features)))
 
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """What is added to the entries that a projection fills.
+    """The corrections that are added to the entries filled by a projection.
 
     Parameters
     ----------
     columns
         The columns that are corrected.
     weights
-        The weight of each kind of correction, over all columns together.
+        The weight of each kind of correction, over all columns.
     """
 
     columns: Sequence[CorrectedColumn] = field(default=(), repr=False)
@@ -81,7 +81,7 @@ class Corrections:
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What was left of a column at rows that were held out, what each model predicted of it, and how rows count."""
+    """The residuals of a column at held-out rows, the predictions of each model, and the weights of the rows."""
 
     left: NDArray[np.float64]
     predicted: NDArray[np.float64]
@@ -89,11 +89,11 @@ class _Held:
 
     @property
     def parts(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """What it is made of, to be joined with that of other columns."""
+        """The three arrays, to be concatenated with those of other columns."""
         return self.left, self.predicted, self.odds
 
     def stacked(self, prior: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the weights, none negative, with the least squared error; drawn to others if these are given."""
+        """Return the nonnegative weights with the least squared error, shrunk towards `prior` if it is given."""
         root = np.sqrt(self.odds)
         matrix, right = self.predicted * root[:, None], self.left * root
         if prior is not None:
@@ -103,7 +103,7 @@ class _Held:
         return weights
 
     def gains(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return by how much the squared error of each entry falls."""
+        """Return the reduction of the squared error of each entry."""
         return self.odds * (self.left**2 - (self.left - self.predicted @ weights) ** 2)
 
 
@@ -116,7 +116,7 @@ def learn_corrections(
     rng: np.random.Generator,
     until: float = np.inf,
 ) -> Corrections:
-    """Learn models of what a projection leaves of each column.
+    """Learn models of the residuals of a projection in each column.
 
     Rows are divided into folds. For each fold, the projection and the models are learnt from the other rows, and each
     observed entry of the fold is predicted from the other entries of its row. The predictions are combined with
@@ -125,19 +125,19 @@ def learn_corrections(
     Parameters
     ----------
     table
-        The table, its columns on one scale; NaN is missing.
+        The table, with columns on a common scale; NaN is missing.
     projection
         The projection of all rows.
     fit_projection
-        Returns the projection that is learnt from some rows.
+        Returns the projection learnt from some rows.
     names
-        The kinds of corrections, of `CORRECTIONS`.
+        The kinds of corrections, from `CORRECTIONS`.
     odds
-        How much each entry counts.
+        The weight of each entry.
     rng
-        Decides everything that is random.
+        The random generator.
     until
-        The moment of `time.monotonic` after which no further column is begun; columns with many gaps come first.
+        The time of `time.monotonic` after which no further column is started; columns with many gaps come first.
     """
     usable = np.flatnonzero((~np.isnan(table)).sum(axis=1) > 1)
     most = min(MOST_ROWS, MOST_SYSTEMS // max(1, projection.rank**2))
@@ -149,7 +149,7 @@ def learn_corrections(
     fold = np.arange(len(rows)) % FOLDS
     without = [LeftOut(fit_projection(part[fold != each]), part) for each in range(FOLDS)]
     known = (~np.isnan(part)).sum(axis=0)
-    # Columns without gaps take the weights of the others, unless there are no others.
+    # Columns without gaps use the weights of the others, unless there are no others.
     lacking: Booleans = np.asarray(np.isnan(table).any(axis=0))
     asked = lacking if lacking.any() else ~lacking
     held: dict[int, _Held] = {}
@@ -184,7 +184,7 @@ def _held_out(
     odds: NDArray[np.float64],
     seed: int,
 ) -> _Held:
-    """Return what is left of a column, and what models of other rows predict of it."""
+    """Return the residuals of a column, and their predictions by models of other rows."""
     seen = without[0].seen[:, column]
     left, predicted = np.zeros(len(fold)), np.zeros((len(fold), len(makers)))
     for each, left_out in enumerate(without):
@@ -202,7 +202,7 @@ def _held_out(
 def _fitted(
     left_out: LeftOut, column: int, makers: Sequence[Maker], weights: NDArray[np.float64], seed: int
 ) -> CorrectedColumn:
-    """Return the models of a column that have a weight, learnt from all rows."""
+    """Return the models of a column with nonzero weight, learnt from all rows."""
     seen = left_out.seen[:, column]
     features = left_out.without(column)[seen]
     target = left_out.rows[seen, column] - features[:, column]

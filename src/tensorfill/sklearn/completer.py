@@ -30,22 +30,22 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     scikit-learn it is a regressor whose samples are entries: their coordinates are the features, their values the
     target. Folds of entries must be shuffled, as in ``cv=KFold(shuffle=True)``; otherwise they remove whole slices.
 
-    It has no `transform`: a table can get more rows, but nothing can be added to a tensor later. The completed tensor
-    is `filled_`; for tables there is `MatrixImputer`.
+    It has no `transform`: rows can be added to a table, but nothing can be added to a tensor later. The completed
+    tensor is `filled_`; for tables there is `MatrixImputer`.
 
     Parameters
     ----------
     shape : sequence of int or None
-        The sizes of the modes, if `fit` is given coordinates; by default as large as these need. Give it for
-        cross-validation, since the coordinates of a fold may not reach all indices.
+        The sizes of the modes, if `fit` is given coordinates; by default inferred from these. Give it for
+        cross-validation, because the coordinates of a fold may not reach all indices.
     method, loss, laplacian, smooth, centre, refine, bounds, choose, time_limit
         As in `tensorfill.complete`.
     lam, penalty, theta, modes, max_rank, max_iter, tol
-        Settings of the method, for methods that have them; None is the method's own default.
+        Settings of the method, for methods that have them; None is the method's default.
     settings : dict or None
         Other settings of the method by name, such as ``{"rank": 3}`` for ``method="cp"``.
     random_state : int, RandomState or None
-        Decides everything that is random.
+        Seed or generator of the random numbers.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             What `tensorfill.complete` takes, such as an array in which NaN is missing; or, together with `y`, the
             coordinates of the observed entries, of shape (n, ndim): whole numbers from 0, as integers or floats.
         y : (n,)
-            The observed values, if `X` is coordinates. An entry that is given more than once has their mean.
+            The observed values, if `X` is coordinates. Repeated entries are averaged.
         """
         named = ("lam", "penalty", "theta", "modes", "max_rank", "max_iter", "tol")
         settings = gathered_settings({name: getattr(self, name) for name in named}, self.settings)
@@ -176,17 +176,17 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def filled_(self) -> Any:
-        """The data with only its missing entries filled in, as the kind of object that it was; made on request."""
+        """The data with only its missing entries filled in, as an object of the input's kind; computed on request."""
         check_is_fitted(self)
         return self.fit_.filled()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # Coordinates are numbers of indices, which have no order and no distance.
+        # Coordinates are categorical: they have no order and no distance.
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
         tags.input_tags.three_d_array = True
-        # Entries of a tensor say something of others only if it has a low rank.
+        # The entries of a tensor determine others only if it has low rank.
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -199,7 +199,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _whole(coords: NDArray[Any]) -> Integers:
-    """Return coordinates as integers; scikit-learn may have made floats of them."""
+    """Return coordinates as integers; scikit-learn may have converted them to floats."""
     indices = coords.astype(np.int64)
     if not np.array_equal(indices, coords):
         raise ValueError(

@@ -1,7 +1,8 @@
-"""Models of what the projection leaves of a column, from the other columns of the same row.
+"""Models of the residuals of the projection in a column, given the other columns of the same row.
 
-Each is `fit` to filled rows, in which the column has what the projection predicts, and to what is left of the column,
-where it is observed. Then it `predict`s that for other rows. `CORRECTIONS` has them by name; others can be added there.
+Each is `fit` to filled rows, in which the column has the prediction of the projection, and to the residuals of the
+column where it is observed. It then predicts the residuals of other rows. `CORRECTIONS` has them by name; others can be
+added there.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ TREES = 50
 
 
 class Correction(Protocol):
-    """A regression with scikit-learn's names."""
+    """The interface of a regression, as in scikit-learn."""
 
     def fit(self, X: Floats, y: Floats) -> Any:
-        """Learn from rows and what is to be predicted at them."""
+        """Learn from rows and their targets."""
 
     def predict(self, X: Floats) -> NDArray[np.float64]:
         """Return the predictions at other rows."""
@@ -35,7 +36,7 @@ Maker = Callable[[int, int], Correction]
 
 
 class Neighbours:
-    """The mean of what is left at the nearest rows, which count by the inverse of their distance."""
+    """The mean residual of the nearest rows, weighted by the inverse of their distance."""
 
     def fit(self, X: Floats, y: Floats) -> Self:
         """Keep the rows."""
@@ -74,16 +75,16 @@ class Kernel:
 
 
 class OfTheColumn:
-    """A model of the column itself, from the other columns only, instead of what the projection leaves of it.
+    """A model of the column itself from the other columns, instead of the residuals of the projection.
 
-    Where the projection is poor, what it leaves is as hard to learn as the column, and the projection is in the way.
+    Where the projection is poor, its residuals are as hard to learn as the column itself.
 
     Parameters
     ----------
     model
         The model.
     column
-        The column in which features have what the projection predicts.
+        The column in which the features have the prediction of the projection.
     """
 
     def __init__(self, model: Correction, column: int) -> None:
@@ -96,7 +97,7 @@ class OfTheColumn:
         return self
 
     def predict(self, X: Floats) -> NDArray[np.float64]:
-        """Return what is to be added to the projection."""
+        """Return the corrections of the projection."""
         return np.asarray(self.model.predict(np.delete(X, self.column, axis=1)) - X[:, self.column])
 
 
@@ -113,5 +114,5 @@ CORRECTIONS: dict[str, list[Maker]] = {
     ],
     "trees": [_trees],
 }
-"""How to make each kind of correction, from a seed and the column that it is for. A kind may have several settings,
+"""How to create each kind of correction, from a seed and the column that it is for. A kind may have several settings,
 which are combined like kinds."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._support.types import Floats
 
 BUDGET = 2**21
-"""Numbers held at a time in the systems of the rows, so that memory does not grow with their number."""
+"""The number of elements of linear systems held at a time, so that memory does not grow with the number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,26 +30,26 @@ class Gaussian:
 
     @classmethod
     def independent(cls, table: Floats) -> Gaussian:
-        """Return the means of a table, or 0, with columns that have nothing in common and variance 1."""
+        """Return independent columns with the means of a table, or 0, and variance 1."""
         counts = np.maximum((~np.isnan(table)).sum(axis=0), 1)
         return cls(np.nansum(table, axis=0) / counts, np.eye(table.shape[1]))
 
     def fitted(self, table: Floats, ridge: float, steps: int) -> Gaussian:
-        """Return what some steps of expectation maximisation make of it.
+        """Return the distribution after some steps of expectation maximisation.
 
-        In each step the gaps are filled with their mean given the observed entries of their row, and mean and
-        covariance are those of the filled table, with the variance of what was filled added. That variance is what
-        iterated regressions leave out when they treat filled entries as if they had been observed.
+        In each step the gaps are filled with their mean given the observed entries of their row. The mean and
+        covariance are then those of the filled table, plus the variance of the filled entries. Iterated regressions
+        that treat filled entries as observed omit that variance.
 
         Parameters
         ----------
         table
             The table; NaN is missing.
         ridge
-            So many further rows of independent columns with variance 1 are assumed, which draws the covariance towards
-            the identity. It is the ridge of all the regressions.
+            The number of further rows of independent columns with variance 1 that are assumed, which shrinks the
+            covariance towards the identity. It is the ridge of all the regressions.
         steps
-            How many steps.
+            The number of steps.
         """
         found = self
         seen = ~np.isnan(table)
@@ -76,9 +76,9 @@ class Gaussian:
         return found
 
     def _gains(self, patterns: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return, for each pattern of observed entries, the matrix that takes them to the mean of all entries."""
+        """Return, for each pattern of observed entries, the matrix that maps them to the mean of all entries."""
         both = patterns[:, :, None] & patterns[:, None, :]
-        # Ones on the diagonal of what is missing make one batch of systems of the same size.
+        # Ones on the diagonal at missing entries give a batch of systems of the same size.
         systems = np.where(both, self.covariance, np.eye(len(self.mean)))
         inverses = np.where(both, np.linalg.inv(systems), 0.0)
         return np.asarray(self.covariance @ inverses)

@@ -26,28 +26,28 @@ from .settings import gathered_settings
 
 
 class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fill the missing entries of a table of samples and features, in the way that held-out entries prefer.
+    """Fill the missing entries of a table of samples and features, in the way that is best on held-out entries.
 
-    Samples have no order. Features are centred and scaled first. Then there are three steps, each chosen by how well
-    entries are predicted that were held out:
+    Samples have no order. Features are centred and scaled first. Then there are three steps, each chosen by its error
+    on held-out entries:
 
     1. A sample is filled by projection on a column space: least squares of its observed entries, with a ridge that is
        weak along directions in which samples vary much. The column space is that of a low-rank completion of the table,
        or, if it is clearly better, that of a normal distribution, which regresses every feature on all others.
-    2. What the projection leaves of each feature is predicted from the other features of the sample: by the nearest
-       samples, by ridge regression with a Gaussian kernel, and by extremely randomised trees. This finds what is not
-       linear.
+    2. The residuals of each feature are predicted from the other features of the sample: by the nearest samples,
+       by ridge regression with a Gaussian kernel, and by extremely randomised trees. This captures nonlinear
+       relations.
     3. These corrections are added with non-negative weights, if that is clearly better than none.
 
-    Entries are held out as entries go missing. A logistic model of each feature's gaps gives the odds of an entry to be
-    missing, and held-out entries count by these. So if large values of one feature make gaps in another, samples with
-    such values decide.
+    Entries are held out in the way entries go missing. A logistic model of each feature's gaps gives the odds that an
+    entry is missing, and held-out entries are weighted by these. So if large values of one feature cause gaps in
+    another, samples with such values have more weight.
 
-    In a DataFrame of pandas, columns of texts, categories, yes or no, dates and durations are encoded as numbers, and
-    filled with values of their own type.
+    In a pandas DataFrame, columns of texts, categories, booleans, dates and durations are encoded as numbers, and
+    filled with values of their type.
 
     A sample is filled in the same way whether it was in the training table or not. One with nothing observed gets the
-    means. With fewer than ten observed entries, or a single feature that varies, there is nothing to learn from, and
+    means. With fewer than ten observed entries, or a single feature that varies, nothing can be learnt, and
     missing entries get the mean of their feature. Features with fewer than 40 observed entries are not corrected.
 
     Parameters
@@ -59,7 +59,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         clearly better on held-out entries, as it is for tables that are nearly of low rank. A method without a penalty
         needs ``"auto"`` or None.
     lam, theta, max_rank, max_iter, tol
-        Settings of the method, for methods that have them; None is the method's own default. Settings that are left
+        Settings of the method, for methods that have them; None is the method's default. Settings that are left
         open are chosen on held-out entries.
     settings : dict or None
         Other settings of the method by name, such as ``{"rank": 3}`` for ``method="cp"``.
@@ -73,52 +73,53 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     missing_values : number
         The value that marks a missing entry. If it is not NaN, NaN is refused.
     add_indicator : bool
-        Whether to append columns that mark missing entries, as `sklearn.impute.MissingIndicator` makes them.
+        Whether to append columns that mark missing entries, as in `sklearn.impute.MissingIndicator`.
     keep_empty_features : bool
-        Whether features without any observed entry in `fit` are kept, and filled with 0, instead of dropped.
+        Whether features without any observed entry in `fit` are kept and filled with 0, instead of being dropped.
     candidates : "auto" or list of str
-        What is tried: ``"low_rank"``, ``"gaussian"``, ``"neighbours"``, ``"kernel"`` and ``"trees"``. At least one of
-        the first two is needed. ``"auto"`` is all of them; ``["low_rank"]`` is fast, and trees need most of the time.
+        The candidates to try: ``"low_rank"``, ``"gaussian"``, ``"neighbours"``, ``"kernel"`` and ``"trees"``. At least
+        one of the first two is needed. ``"auto"`` is all of them; ``["low_rank"]`` is fast, and trees need most of the
+        time.
     time_limit : float or None
         The seconds after which no further feature gets a correction; those with most gaps come first.
     random_state : int, RandomState or None
-        Decides which entries are held out, and everything else that is random.
+        Seed or generator of the held-out entries and of all other random numbers.
 
     Attributes
     ----------
     fit_ : tensorfill.Fit or None
-        The completion of the scaled training table, of its features that vary and its samples that have any entry.
+        The completion of the scaled training table, restricted to features that vary and samples with any entry.
     path_ : tensorfill.selection.Path or None
         The settings that were tried.
     method_ : method object or None
-        The method with what was chosen.
+        The method with its chosen settings.
     penalty_ : penalty object or None
         Its penalty, if it has one.
     base_ : {"low_rank", "gaussian", "mean"}
-        Where the projection is from.
+        The base of the projection.
     projection_ : Projection
         The mean and the directions of the scaled features, and the variance of the noise.
     corrections_ : Corrections
-        What is added to the projection. Its `weights` have the weight of each kind, over all features together.
+        The corrections of the projection. Its `weights` have the weight of each kind, over all features.
     rank_ : int
         The number of directions.
     mean_, scale_ : arrays of shape (n_features,)
-        What is subtracted from the features, and what they are divided by.
+        The means and the scales of the features.
     empty_ : array of bool
         Which features had no observed entry.
     varies_ : array of bool
         Which features have different observed values.
     limits_ : (low, high) or None
-        Filled entries are clipped to these, one for each feature.
+        The bounds of filled entries, one for each feature.
     indicator_ : MissingIndicator or None
-        Makes the columns that `add_indicator` asks for.
+        Adds the columns of `add_indicator`.
     n_iter_ : int
         Iterations of the last completion.
     encoder_, encoded_
-        For a DataFrame with texts, categories or dates: how these become numbers, and the imputer of the numbers, which
-        the attributes above are of; otherwise None.
+        For a DataFrame with texts, categories or dates: the encoder to numbers, and the imputer of the numbers, which
+        the attributes above belong to; otherwise None.
     n_features_in_, feature_names_in_
-        As of every estimator.
+        As in every estimator.
 
     Examples
     --------
@@ -176,9 +177,9 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Parameters
         ----------
         X : (n_samples, n_features)
-            The table. In a DataFrame of pandas, texts, categories and dates are filled too.
+            The table. In a pandas DataFrame, texts, categories and dates are filled too.
         y
-            Not used.
+            Ignored.
         """
         self.encoder_: Encoder | None = None
         self.encoded_: MatrixImputer | None = None
@@ -213,7 +214,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         return self
 
     def _transform_encoded(self, X: Any, encoder: Encoder, inner: MatrixImputer) -> Any:
-        """Return a table with its missing entries filled in, each of the type that its column has."""
+        """Return a table with its missing entries filled in, with the type of each column."""
         filled = encoder.filled(X, inner.transform(encoder.encoded(X)))
         filled = filled if self.keep_empty_features else filled.loc[:, ~self.empty_]
         if self.indicator_ is None:
@@ -227,7 +228,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Parameters
         ----------
         X : (n_samples, n_features)
-            The table, of samples that `fit` has seen or of others.
+            The table, with samples from `fit` or new ones.
 
         Returns
         -------
@@ -255,7 +256,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Parameters
         ----------
         input_features
-            The names of the features, if `fit` did not get them.
+            The names of the features, if they were not given to `fit`.
         """
         names: NDArray[np.object_] = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[~self.empty_]
@@ -314,7 +315,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     def _filled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return scaled rows with their gaps filled."""
         filled = self.projection_.fill(rows)
-        # Features that do not vary say nothing about the others.
+        # Constant features carry no information about the others.
         some, whole = self.varies_, self.projection_
         filled[:, some] = self.corrections_.fill(
             Projection(whole.mean[some], whole.loadings[some], whole.noise), rows[:, some]
@@ -357,6 +358,6 @@ def _is_nan(value: Any) -> bool:
 
 def _spread(values: NDArray[np.float64], varies: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the root mean square of each column, or 1 where it does not vary."""
-    # Numbers of at most one do not overflow when squared.
+    # Numbers of magnitude at most one do not overflow when squared.
     largest = np.where(varies, np.nanmax(np.abs(values), axis=0), 1.0)
     return np.where(varies, largest * np.sqrt(np.nanmean((values / largest) ** 2, axis=0)), 1.0)

@@ -25,14 +25,14 @@ from .missingness import missing_odds
 from .projection import Projection
 
 PENALTIES = ("nuclear", "lsp")
-"""The penalties among which ``"auto"`` chooses: for many directions that fade out, and for few that are strong."""
+"""The penalties among which ``"auto"`` chooses: for slowly decaying spectra, and for a few strong directions."""
 
 STANDARD_ERRORS = 2.0
-"""A later candidate must be better by this many standard errors of the difference. Most tables have directions that
-fade out, and a few held-out entries are easily wrong about that."""
+"""A later candidate must be better by this many standard errors of the difference. Most tables have slowly decaying
+spectra, and a few held-out entries can easily suggest otherwise."""
 
 HELD_OUT = 0.1
-"""The share of the observed entries to choose with."""
+"""The share of the observed entries that are held out."""
 
 NOISE_STEPS = 7
 """The number of noise variances that are tried."""
@@ -40,21 +40,21 @@ NOISE_STEPS = 7
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """What was learnt of a table.
+    """What was learnt from a table.
 
     Parameters
     ----------
     projection
         How rows are filled.
     trial
-        The fit without the entries that chose the method, its settings and the noise; None if there were too few
-        entries.
+        The fit without the entries on which the method, its settings and the noise were chosen; None if there were too
+        few entries.
     fit
         The low-rank fit of all entries; None if there were too few.
     base
-        Where the projection is from: ``"low_rank"``, ``"gaussian"`` or ``"mean"``.
+        The base of the projection: ``"low_rank"``, ``"gaussian"`` or ``"mean"``.
     corrections
-        What is added to what the projection fills.
+        The corrections of the projection.
     """
 
     projection: Projection
@@ -65,7 +65,7 @@ class Learnt:
 
 
 def checked_candidates(given: Any) -> tuple[str, ...]:
-    """Return the names of what is to be tried.
+    """Return the names of the candidates to try.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def low_rank_methods(method: str | Method, penalty: Any, settings: Mapping[str, 
     method
         The name of a method, or a method object.
     penalty
-        A penalty; ``"auto"`` for the best of `PENALTIES` if a method that is named has penalties; None for the
-        method's own default.
+        A penalty; ``"auto"`` for the best of `PENALTIES` if the method is given by name and has penalties; None for the
+        method's default.
     settings
         Further settings of the method.
 
@@ -126,20 +126,20 @@ def learn(
     """Learn how to fill the rows of a table, in which NaN is missing and no column is all missing.
 
     Some entries are held out. Each low-rank method chooses its settings on them. Then the method and the variance of
-    the noise are chosen by how well the projection on the column space fills them. Held-out rows choose between this
-    projection and that of a normal distribution, and how the chosen one is corrected. Held-out entries are drawn or
-    counted by their odds of being missing.
+    the noise are chosen by how well the projection onto the column space fills them. Held-out rows choose between this
+    projection and that of a normal distribution, and the corrections of the chosen one. Held-out entries are drawn or
+    weighted by their odds of being missing.
 
     Parameters
     ----------
     table
-        The table, its columns on one scale.
+        The table, with columns on a common scale.
     methods
-        The low-rank methods to try, the simplest answer first.
+        The low-rank methods to try, the simplest first.
     rng
-        Decides everything that is random.
+        The random generator.
     names
-        What to try: ``"low_rank"``, ``"gaussian"`` and kinds of corrections.
+        The candidates: ``"low_rank"``, ``"gaussian"`` and kinds of corrections.
     time_limit
         The seconds after which no further column is corrected.
     """
@@ -184,21 +184,21 @@ def _low_rank(
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A fit without the held-out entries, with the noise that fills them best and the squared errors of that."""
+    """A fit without the held-out entries, with the noise variance that fills them best and the squared errors."""
 
     fit: Fit
     noise: float
     errors: NDArray[np.float64]
 
     def beats(self, other: _Trial) -> bool:
-        """Return whether it is better by more than chance."""
+        """Return whether it is significantly better."""
         gain = other.errors - self.errors
         return bool(gain.mean() > STANDARD_ERRORS * gain.std() / np.sqrt(len(gain)))
 
 
 def _held_out(everything: Observations, odds: Floats, rng: np.random.Generator) -> Booleans:
     """Return which entries to hold out, drawn by their odds so that every row and every column keeps at least one."""
-    # The order of exponential waiting times, each with its own rate, is that of drawing with these odds.
+    # Sorting exponential waiting times with these rates is equivalent to drawing with these odds.
     drawn = np.argsort(rng.exponential(size=len(everything)) / odds[tuple(everything.coords.T)])
     spared = np.zeros(len(drawn), dtype=bool)
     for indices in everything.coords[drawn].T:
@@ -226,8 +226,8 @@ def _try(method: Method, training: Observations, held_out: Observations, rng: np
 def _noises(fit: Fit, training: Observations, held_out: Observations) -> list[float]:
     """Return variances of the noise to try.
 
-    They lie between the error on the fitted entries, which is too small since the fit follows their noise, and the
-    error on the others, which is too large since it includes the error of the fit itself.
+    They lie between the error on the fitted entries, which is too small because the fit follows their noise, and the
+    error on the others, which is too large because it includes the error of the fit itself.
     """
     high = float(np.mean((fit.predict(held_out.coords) - held_out.values) ** 2))
     low = float(np.mean((fit.predict(training.coords) - training.values) ** 2))

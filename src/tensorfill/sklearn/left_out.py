@@ -1,4 +1,4 @@
-"""Rows as they look without one of their entries."""
+"""Rows with one of their entries left out."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from .._support.types import Floats
 from .projection import Projection
 
 LEAST_LEFT = 1e-9
-"""The share of an entry that the others of its row leave open is at least this, so that rounding is not divided by."""
+"""The least share of an entry that the others of its row leave undetermined, to avoid dividing by rounding errors."""
 
 
 class LeftOut:
-    """Rows filled by a projection, each as if one column of it had not been observed.
+    """Rows filled by a projection, as if one column had not been observed.
 
-    A model of a column needs the other columns as its features, with their gaps filled. If these were filled from the
-    observed entry that is to be predicted, the features would know it, and those of a row that lacks it would not. So
-    the entry is left out first. For z = M^-1 W_o^T d_o, with M = noise I + W_o^T W_o and d = x - mean, leaving out the
-    entry j changes z by
+    A model of a column needs the other columns as its features, with their gaps filled. If they were filled using the
+    observed entry that is to be predicted, the features would leak it. So the entry is left out first. For z = M^-1
+    W_o^T d_o, with M = noise I + W_o^T W_o and d = x - mean, leaving out the entry j changes z by
 
         - M^-1 w_j (d_j - w_j^T z) / (1 - w_j^T M^-1 w_j)
 
@@ -27,7 +26,7 @@ class LeftOut:
     Parameters
     ----------
     projection
-        How rows are filled.
+        The projection that fills the rows.
     rows
         The rows; NaN is missing.
     """
@@ -42,7 +41,7 @@ class LeftOut:
         self._scores = (self._inverses[self._which] @ right[:, :, None])[:, :, 0]
 
     def without(self, column: int) -> NDArray[np.float64]:
-        """Return the filled rows, with what the projection predicts in one column from the others only."""
+        """Return the filled rows, with one column predicted from the others only."""
         loading = self.projection.loadings[column]
         gains = (self._inverses @ loading)[self._which]
         wrong = self._known[:, column] - self._scores @ loading
@@ -54,7 +53,7 @@ class LeftOut:
         return np.asarray(filled)
 
     def errors(self) -> NDArray[np.float64]:
-        """Return how far each observed entry is from what the others of its row predict; zero where it is missing."""
+        """Return the difference of each observed entry from its prediction by the others; zero where it is missing."""
         gains = self._inverses @ self.projection.loadings.T
         open_share = 1 - np.einsum("nrc,cr->nc", gains, self.projection.loadings)[self._which]
         wrong = self._known - self._scores @ self.projection.loadings.T

@@ -1,4 +1,4 @@
-"""How entries of a table go missing, so that held-out entries count where entries are missing."""
+"""Models of how entries go missing, to weight held-out entries like the missing ones."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ STRENGTHS = (0.01, 0.1, 1.0)
 FOLDS = 3
 
 FEWEST = 10
-"""A column needs as many missing and as many observed entries for a model of its own."""
+"""A column needs this many missing and this many observed entries for a separate model."""
 
 MOST_ROWS = 2000
-"""The models are learnt from at most so many rows, drawn at random."""
+"""The largest number of rows, drawn at random, from which the models are learnt."""
 
 LARGEST = 10.0
-"""No entry counts more than so many times as much as the mean, nor less than its inverse: a few entries with large
-weights would decide everything."""
+"""The largest weight of an entry relative to the mean, and the inverse of the smallest: otherwise a few entries with
+large weights would dominate."""
 
 
 def missing_odds(table: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return how much each entry of a table counts as an example of missing ones, with mean 1 over what is observed.
+    """Return the weight of each entry as an example of missing ones, with mean 1 over the observed entries.
 
-    Each column's missingness is a logistic model of the other columns, whose own gaps are filled with their mean. An
-    observed entry counts by its odds of being missing, p / (1 - p): weighted so, the observed entries have the
-    distribution of the missing ones, as far as that depends on the other columns. If the model of a column is not
-    clearly better on held-out rows than a constant, all its entries have the odds of the column. Every column counts as
-    if it lacked one entry more, so that one without gaps counts a little.
+    Each column's missingness is a logistic model of the other columns, whose gaps are filled with their mean. An
+    observed entry is weighted by its odds of being missing, p / (1 - p). With these weights, the observed entries have
+    the distribution of the missing ones, to the extent that it depends on the other columns. If the model of a column
+    is not clearly better on held-out rows than a constant, all its entries have the odds of the column. Every column is
+    treated as if it had one more gap, so that one without gaps has a small weight.
 
     Parameters
     ----------
     table
-        The table, its columns on one scale; NaN is missing.
+        The table, with columns on a common scale; NaN is missing.
     rng
-        Decides which rows learn the models, and how they are held out.
+        The random generator that draws the rows and the folds.
     """
     seen = ~np.isnan(table)
     others = np.where(seen, table - np.nanmean(table, axis=0), 0.0)
@@ -75,6 +75,6 @@ def _model(features: Floats, lacking: Booleans, seed: int) -> LogisticRegression
 
 
 def _clipped(odds: NDArray[np.float64], seen: Booleans) -> NDArray[np.float64]:
-    """Return odds that are not far from their mean over the observed entries, divided by it."""
+    """Return odds divided by their mean over the observed entries, and clipped."""
     near = np.clip(odds / odds[seen].mean(), 1 / LARGEST, LARGEST)
     return np.asarray(near / near[seen].mean())

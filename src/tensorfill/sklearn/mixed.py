@@ -1,4 +1,4 @@
-"""Columns that hold no numbers, as numbers and back: texts and categories, yes or no, dates and durations.
+"""Encoding of non-numeric columns: texts and categories, booleans, dates and durations.
 
 A category becomes a column of zeros and ones for each of its levels, or one such column if there are two. Its missing
 entries get the level with the largest prediction. A date becomes the seconds since the first one.
@@ -19,13 +19,13 @@ from .._support.optional import need
 from ..adapters.kinds import is_a
 
 MOST_LEVELS = 50
-"""A column with more levels than this is refused: each would be a feature of its own."""
+"""A column with more levels than this is refused, because each level would become a feature."""
 
 Numbers = NDArray[np.float64]
 
 
 def is_mixed(table: Any) -> bool:
-    """Return whether this is a DataFrame with columns that hold no numbers."""
+    """Return whether this is a DataFrame with non-numeric columns."""
     if is_a(table, "polars", "DataFrame"):
         if all(kind.is_numeric() or str(kind) == "Boolean" for kind in table.dtypes):
             return False
@@ -43,14 +43,14 @@ def _is_flags(kind: Any) -> bool:
 
 
 class Column(ABC):
-    """A column as one or several columns of numbers."""
+    """A column encoded as one or several numeric columns."""
 
     name: str
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of the columns of numbers."""
+        """The names of the numeric columns."""
 
     @abstractmethod
     def encoded(self, values: Any) -> Numbers:
@@ -58,12 +58,12 @@ class Column(ABC):
 
     @abstractmethod
     def decoded(self, numbers: Numbers) -> Any:
-        """Return entries of the column's own type."""
+        """Return entries of the column's type."""
 
 
 @dataclass(frozen=True)
 class Plain(Column):
-    """Numbers as they are."""
+    """A numeric column, left unchanged."""
 
     name: str
 
@@ -84,14 +84,14 @@ class Plain(Column):
 
 @dataclass(frozen=True)
 class Levels(Column):
-    """A few levels without an order.
+    """A column with a few unordered levels.
 
     Parameters
     ----------
     name
         The column.
     levels
-        What it holds.
+        Its levels.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Levels(Column):
         return [f"{self.name}={level}" for level in shown]
 
     def encoded(self, values: Any) -> Numbers:
-        """Return ones where the column has a level and zeros elsewhere."""
+        """Return ones where the column has the level and zeros elsewhere."""
         shown = self.levels[1:] if len(self.levels) == 2 else self.levels
         missing = values.isna().to_numpy()
         flags = np.stack([(values == level).fillna(False).to_numpy(dtype=bool) for level in shown], axis=1)
@@ -152,7 +152,7 @@ class Moments(Column):
 
 @dataclass(frozen=True)
 class Encoder:
-    """All columns of a table as numbers, and back.
+    """Encodes all columns of a table as numbers, and decodes them.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Encoder:
 
     @classmethod
     def of(cls, table: Any) -> Encoder:
-        """Return the encoder of a table, or refuse the columns that cannot be encoded, by name."""
+        """Return the encoder of a table, or raise an error that names the columns that cannot be encoded."""
         if len(set(map(str, table.columns))) < len(table.columns):
             raise ValueError(f"the columns of X must have different names, but {list(table.columns)} was given.")
         found = [_column(str(name), table[name]) for name in table.columns]
@@ -182,7 +182,7 @@ class Encoder:
         return [column.name for column in self.columns]
 
     def encoded(self, table: Any) -> Any:
-        """Return the table as one of numbers only."""
+        """Return the table with numeric columns only."""
         pandas = need("pandas", "tables")
         named = {str(name): table[name] for name in table.columns}
         if list(named) != self.column_names:
@@ -195,7 +195,7 @@ class Encoder:
         return pandas.DataFrame(np.concatenate(numbers, axis=1), index=table.index, columns=names)
 
     def filled(self, table: Any, numbers: Any) -> Any:
-        """Return the table with its missing entries filled from the table of numbers that was."""
+        """Return the table with its missing entries filled from the filled numeric table."""
         made, place = table.copy(), 0
         for name, column in zip(table.columns, self.columns, strict=True):
             width = len(column.names)
@@ -209,7 +209,7 @@ class Encoder:
 
 
 def _column(name: str, values: Any) -> Column | None:
-    """Return how a column is encoded; None if it cannot be."""
+    """Return the encoding of a column; None if it cannot be encoded."""
     types = need("pandas", "tables").api.types
     kind = values.dtype
     if types.is_datetime64_any_dtype(kind) or types.is_timedelta64_dtype(kind):

@@ -1,4 +1,4 @@
-"""Filling rows, old or new, from the column space that a low-rank fit has found."""
+"""Filling rows, old or new, from the column space of a low-rank fit."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..models import CPModel, FoldedLowRank, Model, Tucker
 from .gaussian import Gaussian
 
 BUDGET = 2**21
-"""Numbers held at a time in the systems of the rows, so that memory does not grow with their number."""
+"""The number of elements of linear systems held at a time, so that memory does not grow with the number of rows."""
 
 LEAST_NOISE = 1e-10
-"""The noise is at least this share of the mean variance that the column space explains, to keep systems solvable."""
+"""The least noise, relative to the mean variance that the column space explains, to keep systems solvable."""
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
     """Rows x = mean + loadings z + noise, with z of unit variance in every direction.
 
-    A row's missing entries are filled with their mean given its observed entries o, if all is Gaussian:
+    A row's missing entries are filled with their mean given its observed entries o, for a Gaussian model:
 
         z = (noise I + W_o^T W_o)^-1 W_o^T (x_o - mean_o),    x = mean + W z
 
     This is least squares on the column space with a ridge for each direction, which is weak along directions in which
-    the training rows vary much. A row with few observed entries is drawn towards the mean, and one without any is the
+    the training rows vary much. A row with few observed entries is shrunk towards the mean, and one without any is the
     mean.
 
     Parameters
@@ -36,9 +36,9 @@ class Projection:
     mean
         The mean of each column.
     loadings
-        W: the directions of the column space, one to a column, each as long as its standard deviation.
+        W: the directions of the column space, one per column, each as long as its standard deviation.
     noise
-        The variance of what the column space does not explain.
+        The variance that the column space does not explain.
     """
 
     mean: NDArray[np.float64]
@@ -47,9 +47,9 @@ class Projection:
 
     @classmethod
     def of_model(cls, model: Model) -> Projection:
-        """Return the projection on the column space of a matrix, with no noise.
+        """Return the projection onto the column space of a matrix, without noise.
 
-        Nothing dense is built of a low-rank model. A model of another kind is made dense if it fits `DENSE_LIMIT`.
+        A low-rank model is not made dense. A model of another kind is, if it fits in `DENSE_LIMIT`.
         """
         left, right = _factors(model)
         average = left.mean(axis=0)
@@ -66,7 +66,7 @@ class Projection:
         return cls(gaussian.mean, directions * np.sqrt(np.maximum(variances - variances[0], 0.0)), float(variances[0]))
 
     def with_noise(self, noise: float) -> Projection:
-        """Return the projection with another variance of the noise, raised to the least that it can have."""
+        """Return the projection with another variance of the noise, bounded from below."""
         explained = float(np.sum(self.loadings**2)) / max(len(self.mean), 1)
         return replace(self, noise=max(float(noise), LEAST_NOISE * explained))
 
@@ -97,7 +97,7 @@ class Projection:
         return scores
 
     def inverses(self, rows: Floats) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Return (noise I + W_o^T W_o)^-1 for each pattern of observed entries, and which pattern each row has."""
+        """Return (noise I + W_o^T W_o)^-1 for each pattern of observed entries, and the pattern of each row."""
         patterns, which = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
         return np.asarray(np.linalg.inv(self._systems(patterns)), dtype=np.float64), which.reshape(-1)
 

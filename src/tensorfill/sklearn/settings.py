@@ -14,9 +14,9 @@ def gathered_settings(named: Mapping[str, Any], others: Any) -> dict[str, Any]:
     Parameters
     ----------
     named
-        The settings that have a parameter of their own; None is the method's own default.
+        The settings that are parameters of the estimator; None is the method's default.
     others
-        The parameter `settings`: further ones by name, or None.
+        The parameter `settings`: further settings by name, or None.
 
     Examples
     --------

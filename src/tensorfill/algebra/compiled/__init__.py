@@ -1,1 +1,1 @@
-"""The loops that numba compiles; imported only by the functions that run them, because numba is slow to import."""
+"""Loops compiled by numba; imported only where they are called, because numba is slow to import."""

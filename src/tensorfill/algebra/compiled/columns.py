@@ -1,14 +1,14 @@
-"""Compiled loops over the groups of kept columns in which two components meet; see `algebra.columns`.
+"""Compiled loops over the groups of stored columns in which two components intersect; see `algebra.columns`.
 
-One side of a meeting is ``(starts, places, across)``: group g has the columns ``places[starts[g] : starts[g + 1]]`` of
-one component, and `across` has their index along the mode of the other one. In a group, the difference of the component
-of the first side and that of the second is a matrix of low rank,
+One side of an intersection is ``(starts, places, across)``: group g has the columns ``places[starts[g] : starts[g +
+1]]`` of one component, and `across` has their index along the mode of the other one. In a group, the difference of the
+component of the first side and that of the second is a matrix of low rank,
 
     [v[places], -other_u[across]] [u[other_across], other_v[other_places]]^T,
 
 with a row for each column of the first side and a column for each of the second; u and `other_u` have the singular
 values in them. A loop makes the small matrix between the two factors, the panel, for one group after the other. So no
-array grows with the number of groups. Some columns at a time are gathered, so that fast loops multiply them.
+array grows with the number of groups. Columns are gathered a few at a time, so that fast loops can multiply them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def add_difference(
     other_side, other_v, other_u
         The same for the second side, which has the columns of the result.
     factor
-        What the result is multiplied by.
+        The factor of the result.
     block
         What the difference is multiplied with: a row for each column of the first component if `by_column` is true, and
         a row for each index of the mode of the second component otherwise.

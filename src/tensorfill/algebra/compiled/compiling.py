@@ -1,4 +1,4 @@
-"""How loops are compiled."""
+"""The decorator that compiles loops."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numba
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return the decorator that compiles a loop, which runs without Python's lock.
+    """Return a decorator that compiles a loop and releases the interpreter lock.
 
-    The machine code is kept for the next process, in the package or in the home folder. Where neither can be written,
-    as in some containers, each process compiles for itself.
+    The machine code is cached for the next process, in the package or in the home folder. If neither is writable,
+    as in some containers, each process compiles again.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         try:
             return numba.njit(cache=True, nogil=True, **options)(function)
         except RuntimeError as error:
-            # This is all that numba says of it.
+            # numba raises no more specific error.
             if "no locator available" not in str(error):
                 raise
             _warn_of_no_cache()
@@ -37,7 +37,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @functools.cache
 def _warn_of_no_cache() -> None:
-    """Warn once in a process."""
+    """Warn once per process that there is no cache."""
     warnings.warn(
         "Compiled code cannot be kept, since neither the folder of tensorfill nor the home folder can be written, so "
         "each new process compiles anew, which takes half a minute or more; set NUMBA_CACHE_DIR to a folder "

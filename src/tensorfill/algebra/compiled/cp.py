@@ -2,7 +2,7 @@
 
 The factors are one flat array with the same number of columns, the terms, for all: row i of factor m is
 ``flat[starts[m] + i * terms:][:terms]``. A loop runs over the entries `first` to `last`. If several threads share the
-entries, each of them adds to arrays of its own.
+entries, each of them adds to separate arrays.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def separate_normal_equations(
     gram: NDArray[Any],
     rhs: NDArray[Any],
 ) -> None:
-    """Add ``w_p^2`` and ``o_p w_p``, term by term, as for many models of one term each; see `row_normal_equations`."""
+    """Add ``w_p^2`` and ``o_p w_p``, term by term, for many models with one term each; see `row_normal_equations`."""
     w = np.empty(rhs.shape[1])
     for p in range(first, last):
         product_of_others(coords, p, mode, flat, starts, w)
@@ -105,7 +105,7 @@ def values_at(
 ) -> None:
     """Set ``out[p]`` to the sum over the terms of the product of the rows of entry p.
 
-    What depends only on the first coordinates is computed once for all entries in a row that share them.
+    What depends only on the first coordinates is computed once for consecutive entries that share them.
     """
     lowest = coords.shape[1] - 1
     parts = np.ones((lowest + 1, terms), dtype=flat.dtype)
@@ -131,7 +131,7 @@ def add_gradients(
     """Add the gradient of ``sum_p slopes[p] * X_p`` for all rows of all factors.
 
     ``sums[l]`` holds the sum of ``slopes[p]`` times the rows in the modes l, l + 1, .. over the entries that share
-    their first l coordinates. What leaves a level meets the product of the rows before it.
+    their first l coordinates. When a level is complete, its sum is multiplied by the product of the rows before it.
     """
     lowest = coords.shape[1] - 1
     parts = np.ones((lowest + 1, terms), dtype=flat.dtype)

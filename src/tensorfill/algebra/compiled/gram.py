@@ -14,8 +14,8 @@ from .compiling import compiled
 def off_diagonal_gram(rows: NDArray[Any], starts: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[np.float64]:
     """Return ``A A^T`` with zeros on its diagonal, for a matrix A with `size` rows that is stored column by column.
 
-    The entries of column c are ``values[starts[c]:starts[c + 1]]``, in the rows `rows`. Only pairs of different entries
-    of a column meet.
+    The entries of column c are ``values[starts[c]:starts[c + 1]]``, in the rows `rows`. Only pairs of distinct
+    entries of a column contribute.
     """
     gram = np.zeros((size, size))
     for column in range(len(starts) - 1):
@@ -44,7 +44,7 @@ def add_grams_of_pairs(
     grams: NDArray[Any],
     squares: NDArray[Any],
 ) -> None:
-    """Add the rows `first` to `last` of ``A A^T`` without its diagonal, apart for each pair of kinds of entries.
+    """Add the rows `first` to `last` of ``A A^T`` without its diagonal, separately for each pair of kinds of entries.
 
     The product of an entry of kind k in row i with one of kind l in row j is added to the Gram matrix at
     ``places[k, l]``, and its square to the number there. The matrix A is stored as for `off_diagonal_gram`.

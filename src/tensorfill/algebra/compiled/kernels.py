@@ -2,7 +2,7 @@
 
 The entries are sorted in C order, and the loops of all modes use the same residual array. A loop runs over the entries
 ``runs[q, 0]`` to ``runs[q, 1]`` for each q. numba compiles a loop at its first call and caches it on disk. The loops
-release the interpreter's lock, so other threads run meanwhile. Functions import this module only when they call it, so
+release the interpreter lock, so other threads can run. Functions import this module only when they call it, so
 fits of small tensors, which are stored densely, do not wait for numba.
 
 A term of a sum is ``(u, panels, before)``: the columns of the unfolding are an array (before, rows of u, after), and
@@ -39,13 +39,13 @@ def add_entries(
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Add ``(u v^T)[row, col]`` of every entry to `out`; Algorithm 1 of the paper for one mode.
+    """Add ``(u v^T)[row, col]`` of every entry to `out`; this is Algorithm 1 of the paper for one mode.
 
     If the rows of u fill two registers, they are those of `pattern.in_registers`: the second register of a row of v
     ends with the row, and u has zeros for the numbers that it shares with the first.
     """
     rank, lanes = v.shape[1], lane_count(v)
-    # Places that may be negative would be tested in every pass; with unsigned ones the loop is a third faster.
+    # Indices that may be negative would be tested in every pass; with unsigned ones the loop is a third faster.
     if lanes < rank <= 2 * lanes:
         last = rank - lanes
         for q in range(runs.shape[0]):
@@ -78,7 +78,7 @@ def add_products(
     exchanged ``S block``.
     """
     width, lanes = block.shape[1], lane_count(block)
-    # The usual widths fit in one or two registers; this is twice as fast as the loop below.
+    # The usual widths fit in one or two registers, which is twice as fast as the loop below.
     if width == lanes:
         for q in range(runs.shape[0]):
             for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
@@ -108,9 +108,9 @@ def add_in_turns(
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Do the same as `add_products` where neighbours often have one target.
+    """Do the same as `add_products` for consecutive entries that often have the same target.
 
-    Each of them would wait until the last one is stored. So the entries of the two halves of a run take turns.
+    Each of them would wait until the previous one is stored. So the entries of the two halves of a run alternate.
     """
     width, lanes = block.shape[1], lane_count(block)
     if width != 2 * lanes:
@@ -142,9 +142,9 @@ def add_sums(
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Do the same as `add_products` where all entries of a run have one target.
+    """Do the same as `add_products` for runs whose entries all have the same target.
 
-    The sum of a run stays in registers. `add_products` would wait at every entry until the last one is stored.
+    The sum of a run stays in registers. `add_products` would wait at every entry until the previous one is stored.
     """
     width, lanes = block.shape[1], lane_count(block)
     paired, whole = width - width % (2 * lanes), width - width % lanes
@@ -189,7 +189,7 @@ def add_product(
     The numbers of X are in the flat array x, from `x_first` on: `x_down` apart between rows and `x_along` apart within
     a row. The rows of Y start at `y_first` and are `y_step` apart, those of the result start at `out_first` and are
     `out_step` apart. The loop works on tiles of four rows and two registers of columns. A tile stays in registers while
-    it is summed, and every number that is read serves several products.
+    it is summed, and every number that is read is used in several products.
     """
     width, lanes = out.shape[1], lane_count(out)
     tiled, paired, whole = count - count % 4, width - width % (2 * lanes), width - width % lanes
@@ -231,7 +231,8 @@ def add_product(
             store(out, o1, k, a1)
             store(out, o2, k, a2)
             store(out, o3, k, a3)
-    # The rows beyond a multiple of four. Each has two sums, because one would wait for itself at every number.
+    # The rows beyond a multiple of four. Each has two sums, because additions to a single sum would wait for each
+    # other.
     half = depth // 2
     for t in range(tiled, count):
         x0, o = x_first + t * x_down, out_first + t * out_step
@@ -265,7 +266,7 @@ def add_product(
 def walk_term(
     inward: bool, u: NDArray[Any], panels: NDArray[Any], before: int, first: int, last: int, block: NDArray[Any]
 ) -> None:
-    """Add a term to the columns `first` to `last` of a block; inward, add what these columns contribute to the panels.
+    """Add a term to the columns `first` to `last` of a block; inward, add their contribution to the panels.
 
     The range covers whole indices of the leading mode. If `before` is 1, the leading mode is that of the rows of u, and
     the range selects some of these rows. Otherwise the range selects some of the places before them, and all rows of u
@@ -314,7 +315,7 @@ def sum_up(v: NDArray[Any], panels: NDArray[Any], before: int, out: NDArray[Any]
 def add_gram(block: NDArray[Any], first: int, last: int, gram: NDArray[Any]) -> None:
     """Add the Gram matrix of the rows `first` to `last` of a block to `gram`.
 
-    A few rows at a time have a sum of their own: one long sum would lose two digits of single precision.
+    Rows are summed a few at a time: one long sum would lose two digits of single precision.
     """
     width = block.shape[1]
     one, zero = min(1, width), min(0, width)

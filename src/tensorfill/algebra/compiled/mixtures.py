@@ -1,8 +1,8 @@
-"""Compiled products of mixtures of the slices of a sparse tensor, with three modes left, with many vectors.
+"""Compiled products of many vectors with mixtures of the slices of a sparse tensor, which have three modes.
 
 Vector k belongs to the mixture with the entries ``values[p] * weights[cells[p], k]``, stored column by column of an
 unfolding. Those of column c go from ``starts[c]`` to ``starts[c + 1]``, in the rows `rows`. Its coordinates in the
-other two modes are ``places[c]``. Entries at the same place add up.
+other two modes are ``places[c]``. Entries at the same place are summed.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def add_to_rows(
     sums: NDArray[Any],
     squares: NDArray[Any],
 ) -> None:
-    """Add what least squares for a vector of the rows needs, beside pairs of columns of `left` and `right`.
+    """Add the least-squares sums for a vector along the rows, given pairs of columns of `left` and `right`.
 
-    With x the product of the numbers of an entry in the pair and its weight, that is ``value * x`` and ``x^2``.
+    With x the product of the numbers of an entry in the pair and its weight, these are ``value * x`` and ``x^2``.
     """
     count = left.shape[1]
     product = np.empty(count, left.dtype)

@@ -1,6 +1,6 @@
 """SIMD registers for compiled loops: four or eight consecutive numbers in memory, processed by one instruction.
 
-The compiler uses these registers on its own only in loops of unknown length, and then checks in every pass whether the
+Unasked, the compiler uses these registers only in loops of unknown length, and then checks in every pass whether the
 memory read and the memory written overlap. Inner loops over the columns of a block are too short to pay for that check.
 """
 
@@ -152,7 +152,7 @@ def _lane_sum(typing: Any, lanes: Any) -> Any:
     return lanes.dtype(lanes), generate
 
 
-# Any hides the parameter `typing`, which numba fills in, from the type checker.
+# The type Any hides the parameter `typing`, which numba fills in, from the type checker.
 lane_count: Any = intrinsic(_lane_count)
 load: Any = intrinsic(_load)
 number: Any = intrinsic(_number)

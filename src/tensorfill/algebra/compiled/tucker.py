@@ -12,7 +12,7 @@ h = r (r + 1) / 2 pairs (k, m) with m <= k are stored for each mode.
 Loops over the last mode of what is summed work on whole SIMD registers, so this mode is padded with zeros.
 
 The factors are one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. A loop runs over
-the entries `first` to `last`. If several threads share the entries, each of them adds to arrays of its own.
+the entries `first` to `last`. If several threads share the entries, each of them adds to separate arrays.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def contract(
     starts: NDArray[Any],
     ranks: NDArray[Any],
 ) -> None:
-    """Contract the parts of a block with the rows of entry p, from mode `begin` to `end`; those before it are there."""
+    """Contract a block with the rows of entry p from mode `begin` to `end`, given the parts before."""
     for mode in range(begin, end):
         before, after, size = bounds[mode], bounds[mode + 1], bounds[mode + 2] - bounds[mode + 1]
         start = starts[mode] + coords[p, mode] * ranks[mode]
@@ -142,7 +142,7 @@ def row_normal_equations(
     """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to the sums of its row i.
 
     The feature w_p is block ``groups[p]`` of the core, contracted with the row of each other factor. The block b of the
-    core has its mode d last, padded to whole registers, and is the next rows of `core` after those of block b - 1.
+    core has its mode d last, padded to whole registers, and follows block b - 1 in the rows of `core`.
     `coords`, `starts` and `ranks` are those of the other modes. The sums of row i are ``rank + 1`` rows of `sums`: the
     matrix, and then the vector.
     """
@@ -156,7 +156,7 @@ def row_normal_equations(
     for p in range(first, last):
         fresh = p == first or groups[p] != groups[p - 1]
         if fresh:
-            # An assignment of slices would also compile its error message, which takes longer than all of this loop.
+            # An assignment of slices would also compile its error message, which takes longer than this whole loop.
             for x in range(block):
                 for c in range(width):
                     parts[x, c] = core[groups[p] * block + x, c]
@@ -192,7 +192,7 @@ def values_at(
     """Set ``out[p]`` to block ``groups[p]`` of the core, contracted with the row of every factor.
 
     `core` has shape (groups, size of a block). What depends only on the first coordinates is computed once for all
-    entries in a row that share them: in C order, an entry costs about one rank.
+    consecutive entries that share them: in C order, an entry costs about one rank.
     """
     lowest, block = len(ranks) - 1, core.shape[1]
     bounds = part_bounds(block, ranks)
@@ -222,7 +222,7 @@ def add_to_core(
 ) -> None:
     """Add ``values[p] * kron(a_1[i_1], a_2[i_2], ..)`` to ``out[groups[p]]`` for every entry p.
 
-    This is `values_at` transposed.
+    This is the transpose of `values_at`.
     """
     order = len(ranks)
     lengths = np.ones(order + 1, dtype=np.int64)

@@ -1,10 +1,10 @@
-"""Compiled derivatives of the entries of a Tucker model: all gradients in one pass, and changes along a direction.
+"""Compiled derivatives of the entries of a Tucker model: all gradients in one pass, and directional derivatives.
 
 In C order, an entry shares most of its coordinates with the entry before it. Part l is the core contracted with the
 rows of the first l modes, and sum l is the sum over the entries that share their first l coordinates of
-``values[p] * kron(a_l[i_l], a_{l+1}[i_{l+1}], ..)``. Both have the shape (r_l, r_{l+1}, ..). What part l and sum l + 1
-say together is the gradient of a row of mode l. So the gradients of the core and of every factor cost one rank an
-entry, its square a fibre and its cube a slice.
+``values[p] * kron(a_l[i_l], a_{l+1}[i_{l+1}], ..)``. Both have the shape (r_l, r_{l+1}, ..). The contraction of part l
+with sum l + 1 is the gradient of a row of mode l. So the gradients of the core and of every factor cost r for an
+entry, r^2 for a fibre and r^3 for a slice.
 
 The factors are one flat array, as in `tucker`.
 """
@@ -33,7 +33,7 @@ def add_gradients(
     rows_out: NDArray[Any],
     core_out: NDArray[Any],
 ) -> None:
-    """Add the gradient of ``sum_p values[p] X_p`` with respect to the factors to `rows_out`, to the core to `core_out`.
+    """Add the gradients of ``sum_p values[p] X_p``: for the factors to `rows_out`, for the core to `core_out`.
 
     `rows_out` has the layout of `flat`, and the core is flat.
     """
@@ -77,7 +77,7 @@ def changes_at(
     last: int,
     out: NDArray[Any],
 ) -> None:
-    """Set ``out[p]`` to the derivative of entry p along a change of the core and of all factors."""
+    """Set ``out[p]`` to the derivative of entry p along a direction of the core and all factors."""
     lowest, block = len(ranks) - 1, len(core)
     bounds = part_bounds(block, ranks)
     parts, changes = np.zeros(bounds[lowest + 1]), np.zeros(bounds[lowest + 1])

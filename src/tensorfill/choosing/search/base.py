@@ -18,16 +18,16 @@ from ...models.base import Model
 
 STANDARD_ERRORS = 1.0
 """A trial beats an earlier one only by this many standard errors of their paired difference on the held-out entries.
-Below that the earlier one, with fewer parameters or more regularisation, is the simpler answer."""
+Otherwise the earlier one, with fewer parameters or more regularisation, is kept as the simpler answer."""
 
 CLIPPED_FROM = 0.99
 """Comparisons of measurements clip losses at this quantile."""
 
 BEYOND_DOUBT = 3.0
-"""A difference by this many standard errors counts without clipping: it is not that of a few entries."""
+"""A difference of this many standard errors counts without clipping, because it is not due to a few entries."""
 
 LEAST_GAIN = 2e-4
-"""A trial must also gain this share of the loss: less is not worth a longer path."""
+"""The least gain of a trial, relative to the loss; less is not worth a longer path."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Path(Records[PathPoint]):
 
     @property
     def best(self) -> PathPoint:
-        """The trial with the lowest held-out error. The chosen one is as good within its standard error."""
+        """The trial with the lowest held-out error. The chosen one is within its standard error."""
         return min(self, key=lambda point: point.held_out)
 
     def __repr__(self) -> str:
@@ -128,20 +128,20 @@ class Path(Records[PathPoint]):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A method that was run on every split, with its loss at each held-out entry.
+    """A method run on every split, with its loss at each held-out entry.
 
     Parameters
     ----------
     method
-        The method, with its own stop rules; a search may have run it for fewer iterations.
+        The method, with its stopping rules; a search may have run it for fewer iterations.
     point
-        What the path records.
+        Its record in the path.
     results
         The result on each split.
     losses
         The loss at each held-out entry of every split, in order.
     candidate
-        What was tried, in the terms of the search.
+        The candidate that was tried, as represented by the search.
     clipped
         Whether comparisons clip the largest losses; see `are_better`.
     """
@@ -159,12 +159,12 @@ class Trial:
         return tuple(result.model for result in self.results)
 
     def beats(self, other: Trial | None, *, by: float = STANDARD_ERRORS) -> bool:
-        """Return whether it is better than an earlier trial by more than chance: by so many standard errors."""
+        """Return whether it is significantly better than an earlier trial: by this many standard errors."""
         return other is None or are_better(self.losses, other.losses, clipped=self.clipped, by=by)
 
 
 def are_better(losses: Floats, others: Floats, *, clipped: bool = True, by: float = STANDARD_ERRORS) -> bool:
-    """Return whether losses are lower than other losses at the same entries, by more than chance.
+    """Return whether losses are significantly lower than other losses at the same entries.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def are_better(losses: Floats, others: Floats, *, clipped: bool = True, by: floa
         The losses of two answers at the same entries.
     clipped
         Whether the largest losses are clipped, unless the difference is beyond doubt without that. A few measurements
-        that no model can predict would otherwise decide by themselves, and hide the rest. The largest losses of
-        yes-or-no data are those of the rarer value: all that there is to find. And if losses are minus log-likelihoods,
-        the largest of them are what overconfidence costs.
+        that no model can predict would otherwise dominate the comparison. The largest losses of binary data are those
+        of the rarer value, which are the ones of interest, and if losses are minus log-likelihoods, the largest of them
+        are the cost of overconfidence. Such losses should not be clipped.
     by
         How many standard errors the difference must be above zero.
     """

@@ -1,4 +1,4 @@
-"""The points of a path of NORT's search, and when a path ends."""
+"""The points on a path of NORT's search, and the rules that end a path."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ PATIENCE = 4
 """A path ends after this many points without a better score."""
 
 CLEARLY_PAST = 2
-"""It also ends after this many points that its best beats by more than chance, or after one that it beats beyond doubt,
-unless the best is among the first few, where the score may still rise before it falls."""
+"""It also ends after this many points that are significantly worse than its best, or after one that is worse beyond
+doubt, unless the best is among the first few, where the score may still rise before it falls."""
 
 HARDLY = 1e-3
-"""A point that is worse by less than this share of the score says nothing of what comes after it: where no singular
-value lies between two cuts, the second changes next to nothing, and even that may be beyond chance."""
+"""A point that is worse by less than this share of the score is not informative: where no singular value lies between
+two cuts, the second changes almost nothing, and even that may be significant."""
 
 MANY_RANKS, LESS_PATIENCE = 50, 2
-"""A path with more ranks than that ends after fewer points without a better score: they are slow, and their scores
-change smoothly."""
+"""A path with more ranks than that ends after fewer points without a better score, because they are slow and their
+scores change smoothly."""
 
 CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
 
 WEAKER = 0.3
-"""The weight of a mode is lowered to this much of what it was."""
+"""The factor by which the weight of a mode is lowered."""
 
 LEAST_WEIGHT = 0.02
 """A mode with less than this share of the total weight is left out."""
@@ -47,7 +47,7 @@ class Candidate:
     mu
         The weight of the graph Laplacians, relative to the mean degree.
     free
-        Whether it may let in noise that the first penalty did not.
+        Whether it may admit noise that the first penalty excluded.
     """
 
     cut: float
@@ -58,7 +58,7 @@ class Candidate:
 
     @property
     def noise(self) -> float | None:
-        """Which noise bounds it: that of its own q if it is free, else the noise that the other paths found."""
+        """The key of the noise that bounds it: its q if it is free, else None for that of the other paths."""
         return self.q if self.free else None
 
     def lower(self, steps: float) -> Candidate:
@@ -66,14 +66,14 @@ class Candidate:
         return replace(self, cut=self.cut * RATIO**steps)
 
     def weaker(self, place: int, *, to_zero: bool) -> Candidate | None:
-        """Return the candidate with less weight on one mode, or none if little is left; None if that cannot be.
+        """Return the candidate with less weight on one mode, or zero weight if little is left; None if impossible.
 
         Parameters
         ----------
         place
-            Which mode.
+            The position of the mode.
         to_zero
-            Whether it may be left out.
+            Whether the mode may be left out.
         """
         others = sum(weight for at, weight in enumerate(self.weights) if at != place)
         lowered = WEAKER * self.weights[place]
@@ -87,14 +87,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class NoiseEdge:
-    """Where noise comes in: below a cut, ranks jump to their limits.
+    """Where noise enters: below a cut, ranks jump to their limits.
 
     Parameters
     ----------
     cut
         The first cut with noise.
     ranks
-        The ranks without it, the limits from there on.
+        The ranks without noise, which are the limits from there on.
     """
 
     cut: float
@@ -102,9 +102,9 @@ class NoiseEdge:
 
 
 def is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
-    """Return whether a path has nothing better to offer further down, from its best trial and those after it.
+    """Return whether a path is unlikely to improve further, given its best trial and those after it.
 
-    `under_way` tells that its first points are behind.
+    `under_way` is True after the first points of a path.
     """
     best, *after = since_best
     if not after:
@@ -120,9 +120,9 @@ def is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
 
 
 def cannot_pass(trials: Sequence[Trial], rival: Trial | None) -> bool:
-    """Return whether a path will not pass a rival that beats it, if its gains go on to fall as they do.
+    """Return whether a path will not beat its rival, if its gains keep decreasing at the same rate.
 
-    Gains g, g r, g r^2 .. of falling points add up to g / (1 - r).
+    Gains g, g r, g r^2 .. sum to g / (1 - r).
     """
     if rival is None or len(trials) < 3 or not rival.beats(trials[-1]):
         return False

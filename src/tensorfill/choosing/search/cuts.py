@@ -1,6 +1,6 @@
-"""The search of methods with a penalty on singular values: falling thresholds, then where the penalty bends.
+"""The search of methods with a penalty on singular values: decreasing thresholds, then where the penalty bends.
 
-As in NORT's own search, a penalty is described by its cut, the singular value below which everything becomes zero, and
+As in NORT's search, a penalty is described by its cut, the singular value below which everything becomes zero, and
 by q, which says how far it is from convex. Steps of dense methods are costly, so the path has fewer points.
 """
 
@@ -17,7 +17,7 @@ from .base import Trial
 from .trials import Trials
 
 MOST_POINTS = 16
-"""The number of points of the longest path."""
+"""The largest number of points on a path."""
 
 PATIENCE = 3
 """A path ends after this many points without a better score."""
@@ -26,7 +26,7 @@ CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
 
 LEAD = 2
-"""A path at another q begins this many points before the best."""
+"""A path at another q starts this many points before the best."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class CutSearch:
                 break
 
     def finish(self, trials: Trials) -> None:
-        """Leave the answer as it is."""
+        """Do nothing."""
 
     def final(self, trials: Trials, entries: int) -> Overlapped:
         """Return the method of the best trial, for a fit of this many entries.

@@ -1,12 +1,11 @@
-"""How the ranks and the form of a growing model are chosen.
+"""The search for the ranks and the form of a growing model.
 
-    grow      append the directions of the residuals that stand above the noise, while held-out entries gain
-    trim      drop the weakest direction of a mode while held-out entries do not miss it
-    form      take a sum of outer products instead, if held-out entries find it no worse
-    sum       where the core becomes too large, go on with a sum of outer products by terms, and drop what is too much
-    terms     append single terms that no mode shows by itself, while held-out entries gain
-    settle    sweep to the end
-    finish    look thoroughly for weaker terms, and settle again
+    grow      append the directions of the residuals above the noise, while the held-out error falls
+    trim      drop the weakest direction of a mode while the held-out error does not rise
+    form      take a sum of outer products instead, if the held-out error is no worse
+    sum       where the core becomes too large, continue with a sum of outer products by terms, and drop those not
+    needed terms     append single terms that no single mode shows, while the held-out error falls settle    sweep to
+    convergence finish    search thoroughly for weaker terms, and settle again
 
 A rich and a simple answer are compared by a regression over the held-out entries; see `slope`.
 """
@@ -30,12 +29,12 @@ LIKELY = 2.0
 """How many standard errors the slope must be above zero: for a single term, and for directions above the noise."""
 
 BEYOND_BIAS = 4.0
-"""The same for a term that was looked for thoroughly. Its start was found with the held-out entries too. The sweeps
-after that, without them, forget nearly all they said; of noise, the slope is one standard error too high, or less than
-two."""
+"""The same for a term from a thorough search. Its start was found with the held-out entries too. The sweeps after that,
+without them, remove nearly all of that information: for noise, the slope is biased by at most two standard errors,
+usually one."""
 
 BEYOND_REPAIR = 15.0
-"""A direction that is missed by this many standard errors is not made up for by a sweep."""
+"""If dropping a direction hurts by this many standard errors, a sweep cannot compensate for it."""
 
 MOST_STAGES = 30
 """How often a model may grow by directions."""
@@ -44,18 +43,18 @@ UNEQUAL = 1.5
 """Ranks whose ratio is above this are trimmed before the model grows further."""
 
 TERMS_REFUSED = 2
-"""How many of the best terms are refused before no more of them are tried."""
+"""The number of rejected terms after which no more are tried."""
 
 CP_SWEEPS = 20
 CP_TOLERANCE = 1e-5
-"""A CP model, whose sweeps cost little, is swept at most this often, or until the sum of squares falls by less than
-this share."""
+"""A CP model, whose sweeps are cheap, is swept at most this often, or until the sum of squares falls by less than this
+share."""
 
 STILL_AS_GOOD = 1.01
-"""Sweeps to the end may raise the held-out loss by this factor; beyond that, they fit noise."""
+"""Sweeps to convergence may raise the held-out loss by this factor; beyond that, they fit noise."""
 
 TERM_SWEEPS = 4
-"""Sweeps of a CP model with one more term, which least squares has fitted by itself already."""
+"""Sweeps of a CP model with one more term, which has been fitted by itself already."""
 
 LAST_SWEEPS = 20
 """Sweeps of the last model."""
@@ -67,13 +66,13 @@ KEPT = 0.75
 """The share of the directions that is kept when a model is cut back."""
 
 OUT_OF_REACH = 2.0
-"""Fewer directions do not bring a mean loss this many times that of a rival below it."""
+"""If the mean loss is this many times that of a rival, fewer directions cannot bring it below."""
 
 FEW_LEFT = 2
-"""So many directions above the noise, which may be chance, are left by a sum that has all terms."""
+"""The number of directions above the noise that a complete sum may leave by chance."""
 
 CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
-"""How many times the edge of the noise a direction must be to count as signal, and as much more than the model has."""
+"""Multiples of the edge of noise above which a direction counts as signal, and as far more than the model has."""
 
 
 class GrowSearch(GrowState):
@@ -105,12 +104,12 @@ class GrowSearch(GrowState):
         else:
             self._keep(trials.run(replace(self._settings, form="tucker"), None, tried={}))
             self._choose_form()
-        # Trials keep what has the lower error, even if that was turned down here.
+        # Trials keep the model with the lowest error, even if it was rejected here.
         trials.prefer(self._kept)
 
     def finish(self, trials: Trials) -> None:
-        """Look thoroughly for terms beside small modes, and take them in if held-out entries gain."""
-        # What is no short sum of outer products has hardly a weak one that only mixtures show.
+        """Search thoroughly for terms beside small modes, and add them if the held-out error falls."""
+        # Unless the model is a short sum of outer products, there is hardly a weak term that only mixtures show.
         is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
         if self._is_low_rank and is_sum and self._growths[0].has_mixtures and self._append_terms(thoroughly=True):
             self._conclude()
@@ -119,13 +118,13 @@ class GrowSearch(GrowState):
     def final(self, trials: Trials, entries: int) -> Grow:
         """Return the method with the ranks and the form of the best trial.
 
-        If held-out entries lose by further sweeps, there are few of them.
+        If further sweeps raise the held-out error, there are few of them.
         """
         method: Grow = trials.leader.method  # type: ignore[assignment]
         return method if self._is_settled else replace(method, max_iter=min(method.max_iter, SWEEPS))
 
     def _grow_from_zero(self) -> None:
-        """Grow by directions, and then by terms in the form that held-out entries prefer."""
+        """Grow by directions, and then by terms in the form with the lower held-out error."""
         self._keep(self._tried([growth.zero() for growth in self._growths]))
         self._append_directions()
         if self._has_many_directions and self._kept.losses.mean() > OUT_OF_REACH * self._trials.rival:
@@ -135,7 +134,7 @@ class GrowSearch(GrowState):
             self._conclude()
             return
         if self._has_many_directions or self._is_left(FAR_ABOVE):
-            # The spectrum falls slowly. Least squares cannot have what is left, and single directions hardly matter.
+            # The spectrum decays slowly. Least squares cannot capture the rest, and single directions hardly matter.
             self._cut_back()
             if self._settings.form == "cp":
                 self._choose_form()
@@ -148,7 +147,7 @@ class GrowSearch(GrowState):
         self._conclude()
 
     def _conclude(self) -> None:
-        """Sweep to the end, and see whether anything is left to find."""
+        """Sweep to convergence, and check whether anything is left to find."""
         self._is_low_rank = True
         self._settle()
         self._conclusive = self._is_exact or (
@@ -162,7 +161,7 @@ class GrowSearch(GrowState):
     # The stages
 
     def _append_directions(self) -> None:
-        """Append the directions above the noise, of all modes at once, while held-out entries gain."""
+        """Append the directions above the noise, of all modes at once, while the held-out error falls."""
         for _ in range(MOST_STAGES):
             found = [growth.directions(model) for growth, model in zip(self._growths, self._models, strict=True)]
             counts = {mode: columns.shape[1] for mode, columns in found[0].items()}
@@ -174,22 +173,22 @@ class GrowSearch(GrowState):
             if not any(counts.values()):
                 return
             chosen = [{mode: each[mode][:, :count] for mode, count in counts.items()} for each in found]
-            # The first directions need not stand above the noise: some are needed to begin with.
+            # The first directions need not exceed the noise, because some are needed to begin with.
             if not self._grown_by(chosen, BEYOND_DOUBT if self._empty else LIKELY) or self._has_many_directions:
                 return
             self._even_out()
 
     def _grown_by(self, directions: Sequence[Mapping[int, Floats]], certainty: float) -> bool:
-        """Append directions, and keep that if held-out entries gain; return whether they did."""
+        """Append directions, and keep them if the held-out error falls; return whether it did."""
         steps = zip(self._growths, self._models, directions, strict=True)
         trial = self._tried([growth.appended(model, more) for growth, model, more in steps])
         return self._kept_if_worth_it(trial, certainty)
 
     def _grown_as_a_sum(self) -> bool:
-        """Go on with a sum of outer products, which has no core that could become too large; return if that is better.
+        """Continue with a sum of outer products, which has no core that could become too large; return if it is better.
 
-        If terms are all there is, every look at the residuals leaves fewer directions above the noise than the last. If
-        the spectrum falls slowly, it does not.
+        If there are only terms to find, each round leaves fewer directions above the noise than the last. If the
+        spectrum decays slowly, it does not.
         """
         core, left = self._kept, self._count_left()
         if left == MOST_DIRECTIONS:
@@ -209,9 +208,9 @@ class GrowSearch(GrowState):
         return False
 
     def _drop_terms(self) -> None:
-        """Take the nearest sum with a term less while held-out entries do not miss it.
+        """Take the nearest sum with one term fewer while the held-out error does not rise.
 
-        A sum that grew term by term may need several for what is one, or two.
+        A sum that grew term by term may use several terms where one or two would do.
         """
         while (terms := self._kept.models[0].ranks[0]) > 1:
             sums = [model for model in self._kept.models if isinstance(model, CPModel) and model.has_small_core]
@@ -224,7 +223,7 @@ class GrowSearch(GrowState):
             self._keep(trial)
 
     def _append_terms(self, *, thoroughly: bool) -> bool:
-        """Append single terms while held-out entries gain, and return whether they did."""
+        """Append single terms while the held-out error falls, and return whether it did."""
         grown, look_again = False, True
         while look_again:
             more, may_hide_others = self._grown_by_a_term(thoroughly=thoroughly)
@@ -236,13 +235,13 @@ class GrowSearch(GrowState):
         return grown
 
     def _grown_by_a_term(self, *, thoroughly: bool) -> tuple[bool, bool]:
-        """Append the best terms by which held-out entries gain; return whether there are any, and may hide others."""
+        """Append the best terms that lower the held-out error; return whether there are any, and may hide others."""
         if self._is_exact:
-            # What is left is rounding, and every further term explains some of it.
+            # Only rounding is left, and every further term explains some of it.
             return False, False
         steps = zip(self._growths, self._kept.models, strict=True)
         looks = [growth.terms(model, thoroughly=thoroughly) for growth, model in steps]
-        # The best of each split go together; there may be fewer in one than in another.
+        # The best terms of each split are combined; there may be fewer in one than in another.
         certainty = BEYOND_BIAS if thoroughly else BEYOND_DOUBT
         grown = refused = 0
         for each in zip(*(terms for terms, _ in looks), strict=False):
@@ -255,7 +254,7 @@ class GrowSearch(GrowState):
         return grown > 0, any(may_hide_others for _, may_hide_others in looks)
 
     def _grown_by_terms(self, terms: Sequence[CPModel], certainty: float) -> bool:
-        """Append a term on each split, and keep that if held-out entries gain; return whether they did."""
+        """Append a term on each split, and keep it if the held-out error falls; return whether it did."""
         if self._is_cp or (self._empty and self._settings.form != "tucker"):
             if not self._has_room_for_a_term:
                 return False
@@ -266,7 +265,7 @@ class GrowSearch(GrowState):
         return self._has_room_for(dict.fromkeys(self._free, 1)) and self._grown_by(directions, certainty)
 
     def _even_out(self) -> None:
-        """Drop the weakest direction of the modes whose rank is far above the least, while that is not missed."""
+        """Drop the weakest direction of the modes whose rank is far above the lowest, while that does not hurt."""
         before = None
         while self._kept is not before:
             before = self._kept
@@ -276,7 +275,7 @@ class GrowSearch(GrowState):
                     self._trim_mode(mode)
 
     def _trim(self) -> None:
-        """Drop the weakest direction of each mode in turn while held-out entries do not miss it."""
+        """Drop the weakest direction of each mode in turn while the held-out error does not rise."""
         before = None
         while not self._empty and self._kept is not before:
             before = self._kept
@@ -284,7 +283,7 @@ class GrowSearch(GrowState):
                 self._trim_mode(mode)
 
     def _trim_mode(self, mode: int) -> None:
-        """Drop the weakest direction of a mode, if held-out entries do not miss it."""
+        """Drop the weakest direction of a mode, if the held-out error does not rise."""
         if self._ranks[mode] <= 1:
             return
         smaller = [growth.cut(model, mode) for growth, model in zip(self._growths, self._models, strict=True)]
@@ -295,7 +294,7 @@ class GrowSearch(GrowState):
             self._keep(trial)
 
     def _cut_back(self) -> None:
-        """Drop the weakest quarter of the directions of each mode in turn while held-out entries gain."""
+        """Drop the weakest quarter of the directions of each mode in turn while the held-out error falls."""
         before = None
         while self._kept is not before:
             before = self._kept
@@ -303,7 +302,7 @@ class GrowSearch(GrowState):
                 self._cut_mode_back(mode)
 
     def _cut_mode_back(self, mode: int) -> None:
-        """Drop the weakest quarter of the directions of a mode, if held-out entries gain."""
+        """Drop the weakest quarter of the directions of a mode, if the held-out error falls."""
         ranks = {each: self._ranks[each] for each in self._free} | {mode: math.floor(KEPT * self._ranks[mode])}
         if ranks[mode] < 1:
             return
@@ -313,7 +312,7 @@ class GrowSearch(GrowState):
             self._keep(trial)
 
     def _settle(self) -> None:
-        """Sweep to the end, unless held-out entries lose by it."""
+        """Sweep to convergence, unless the held-out error rises."""
         if self._empty:
             return
         trial = self._tried(self._kept.models, LAST_SWEEPS, self._settings.tol)
@@ -322,7 +321,7 @@ class GrowSearch(GrowState):
             self._keep(trial)
 
     def _choose_form(self) -> None:
-        """Take the CP model with the fewest terms that no richer model clearly beats; else Tucker form stays."""
+        """Take the CP model with the fewest terms that no richer model clearly beats; else keep the Tucker form."""
         if self._empty:
             return
         tried = []
@@ -337,7 +336,7 @@ class GrowSearch(GrowState):
                 return
 
     def _numbers_of_terms(self) -> Sequence[int]:
-        """Return how many terms a CP model of the same tensor may have."""
+        """Return the numbers of terms to try for a CP model of the same tensor."""
         if isinstance(self._settings.rank, int):
             return [self._settings.rank]
         ranks = [self._ranks[mode] for mode in self._free]

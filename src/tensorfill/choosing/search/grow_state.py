@@ -1,4 +1,4 @@
-"""What the growing search has found so far: its models, what they leave, and whether a richer one is worth it."""
+"""The state of the growing search: its models, their residuals, and tests of richer models."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SWEEP_TOLERANCE = 1e-2
 """A model that has grown is swept at most this often, or until the sum of squares falls by less than this share."""
 
 FEW_UNKNOWNS, MOST_UNKNOWNS = 0.1, 0.7
-"""With more unknowns an entry than the first, residuals are too small to show what is left in them; a model does not
+"""With more unknowns per entry than the first, residuals are too small to show what is left in them; a model does not
 grow beyond the second."""
 
 EXACT = 1e-5
-"""A held-out error below this share of the data leaves nothing to find."""
+"""A held-out error below this share of the data counts as exact."""
 
 
 class GrowState:
@@ -87,7 +87,7 @@ class GrowState:
         return not self._is_cp and self._models[0].core.size == 0
 
     def _slope(self, rich: Sequence[Model], simple: Sequence[Model]) -> Slope:
-        """Return how much of what a rich answer adds is there."""
+        """Return the slope of what a richer model adds."""
         below = self._trials.predictions(simple)
         difference, left = self._trials.predictions(rich) - below, self._trials.held_out_values - below
         return slope_of(difference, left)
@@ -97,7 +97,7 @@ class GrowState:
         return slope.certainty >= certainty and slope.value > 0.5
 
     def _has_room_for(self, more: Mapping[int, int]) -> bool:
-        """Return whether the entries and the memory allow this many more directions."""
+        """Return whether there are enough entries and memory for this many more directions."""
         shape, ranks = self._models[0].shape, self._ranks
         grown = [rank + more.get(mode, 0) for mode, rank in enumerate(ranks)]
         block = math.prod(grown[mode] for mode in self._free)
@@ -106,18 +106,18 @@ class GrowState:
 
     @property
     def _has_room_for_a_term(self) -> bool:
-        """Whether the entries allow a sum one more term."""
+        """Whether there are enough entries for one more term."""
         terms = self._kept.models[0].ranks[0] + 1 if self._is_cp else 1
         observations = self._growths[0].observations
         return terms * sum(observations.shape) <= MOST_UNKNOWNS * len(observations)
 
     def _count_left(self) -> int:
-        """Return how many directions of the residuals stand above the noise, in the mode that has most."""
+        """Return the number of directions of the residuals above the noise, in the mode that has most."""
         found = self._growths[0].directions(self._kept.models[0])
         return max(int(columns.shape[1]) for columns in found.values())
 
     def _is_left(self, margin: float) -> bool:
-        """Return whether a mode of the residuals has a direction that is so much above the noise."""
+        """Return whether a mode of the residuals has a direction above the noise by the factor `margin`."""
         found = self._growths[0].directions(self._kept.models[0], margin)
         return not self._empty and any(columns.shape[1] for columns in found.values())
 

@@ -1,9 +1,9 @@
-"""NORT's own search: the singular value threshold, the weights of the modes, and the shape of the penalty.
+"""NORT's search over the singular value threshold, the weights of the modes, and the shape of the penalty.
 
-The search goes from coarse to fine: a path of falling thresholds, or cuts, with equal weights for all modes; each mode
-alone; lower weights, down to zero; paths at other q, the nonconvexity of the penalty, over the last few cuts before the
-best; the best of each q, solved as far as the last fit will be; the cuts on either side of the best; the weight of the
-graphs. Every further path starts from an answer of the first, so it is short.
+The search goes from coarse to fine: a path of decreasing thresholds, or cuts, with equal weights for all modes; each
+mode alone; lower weights, down to zero; paths at other q, the nonconvexity of the penalty, over the last few cuts
+before the best; the best of each q, run as long as the final fit; the cuts on either side of the best; the weight of
+the graphs. Every further path has a warm start from the first, so it is short.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .nort_paths import FALLING_FAST, PathFollower
 from .trials import Trials
 
 FAR_AHEAD = 1.3
-"""A mode by itself goes first if the error of all modes together is this many times its own at the first cut."""
+"""A single mode is tried first if the error of all modes together is this many times its error at the first cut."""
 
 
 class NortSearch(PathFollower):
@@ -64,7 +64,7 @@ class NortSearch(PathFollower):
         if self._weigh():
             lead = self._again(lead, lead.candidate.q)[0]
         if self._edges:
-            # A path that starts before what was found among noise would lose it.
+            # A path that starts above a direction found among noise would lose it.
             lead = replace(trials.leader, candidate=trials.leader.candidate.lower(-1))
         for row in self._family.others:
             for q in row:
@@ -73,8 +73,8 @@ class NortSearch(PathFollower):
                 if trials.leader is before:
                     break
         if self._edges and max(self.ranks(trials.leader)) > FALLING_FAST:
-            # Where singular values fall slowly, what a path finds among noise depends on the way there. With a more
-            # convex penalty it does less, and noise that is let in is small.
+            # Where singular values decay slowly, what a path finds among noise depends on its earlier points. It does
+            # so less with a more convex penalty, and admitted noise is small.
             for q in self._family.more_convex:
                 self._again(replace(lead, candidate=replace(lead.candidate, free=True)), q)
         self._start_from_what_was_found()
@@ -88,7 +88,7 @@ class NortSearch(PathFollower):
             self._stiffen()
 
     def trace(self, trials: Trials, q: float | None = None, points: int | None = None) -> None:
-        """Try falling cuts, each from the answer of the last: this many, or until the score has clearly worsened."""
+        """Try decreasing cuts with warm starts: `points` of them, or until the score has clearly worsened."""
         self._begin(trials)
         top = self._top(self._family.first if q is None else q)
         since_best: list[Trial] = []
@@ -110,7 +110,7 @@ class NortSearch(PathFollower):
         room = dict(zip(best.method.modes, best.method.max_rank, strict=True))  # type: ignore[attr-defined]
         candidate = replace(best.candidate, cut=best.candidate.cut * root)
         method = self._method(candidate, [room.get(mode, 1) for mode in self.modes])
-        # Whoever repeats the fit without this search comes down to its lambda in the same way.
+        # Repeating the fit without this search reaches its lambda in the same way.
         return replace(method, descend=True)
 
     def _again(self, lead: Trial, q: float) -> list[Trial]:
@@ -119,9 +119,9 @@ class NortSearch(PathFollower):
         return self._follow(replace(lead.candidate, q=q, weights=leader.candidate.weights), lead, leader)
 
     def _mode_ahead(self, top: Candidate) -> Candidate | None:
-        """Return the candidate at the top of the path of one mode by itself, if this is far ahead from the beginning.
+        """Return the first candidate of the path of a single mode, if it is far ahead from the start.
 
-        If a tensor is of low rank in one mode only, all modes together need many ranks, which is slow, and their path
+        If a tensor has low rank in one mode only, all modes together need many ranks, which is slow, and their path
         ends there.
         """
         if not self._may_leave_out:
@@ -133,21 +133,21 @@ class NortSearch(PathFollower):
         return self._first(top.lower(1)).point.held_out
 
     def _each_mode_alone(self, candidate: Candidate) -> list[Candidate]:
-        """Return a candidate with all weight on one mode, for each mode that may do without the others."""
+        """Return a candidate with all weight on one mode, for each mode that can be regularised without the others."""
         places = range(len(self.modes) if self._may_leave_out else 0)
         return [replace(candidate, weights=tuple(float(at == place) for at in range(len(places)))) for place in places]
 
     def _one_mode_alone(self, trials: Sequence[Trial], followed: Sequence[Trial]) -> Trial:
-        """Follow a path for each mode by itself, while it keeps up with the path of all modes at the same cuts.
+        """Follow a path for each single mode, while it keeps up with the path of all modes at the same cuts.
 
-        Where ranks are high, which is slow, a mode by itself must be ahead.
+        Where ranks are high, which is slow, a single mode must be ahead.
 
         Parameters
         ----------
         trials
-            Of the path of all modes.
+            The trials of the path of all modes.
         followed
-            Of the path of a mode by itself, if one was followed already.
+            The trials of the path of a single mode, if one was followed already.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class NortSearch(PathFollower):
 
     @property
     def _may_leave_out(self) -> bool:
-        """Modes that the caller names all take part."""
+        """Whether modes may be left out: not if the user names them."""
         return self._settings.modes is None and len(self.modes) > 1
 
     def _weigh(self) -> bool:
@@ -188,9 +188,9 @@ class NortSearch(PathFollower):
         return trials.leader is not first
 
     def _start_from_what_was_found(self) -> None:
-        """Try the answer of another method as a start, with a cut just above the noise that it leaves.
+        """Try a warm start from another method, with a cut just above the noise in its residuals.
 
-        Where unfoldings are wide and sparse, a path from zero does not find what a model of few unknowns does.
+        Where unfoldings are wide and sparse, a path from zero misses what a model with few parameters finds.
         """
         trials = self._trials
         models = [_in_tucker_form(model) for model in trials.found or ()]
@@ -212,10 +212,10 @@ class NortSearch(PathFollower):
         )
 
     def _settle(self) -> None:
-        """Solve the best answer as far as the last fit will be, and if others are better than that, these too.
+        """Run the best answer as long as the final fit, and then others that may be better.
 
-        A weak direction may take longer to vanish or to grow than a point of a path is solved, so that the best on the
-        way need not be the best in the end.
+        A weak direction may take longer to vanish or to grow than a point of a path runs, so the best point of a path
+        need not be the best in the end.
         """
         settled: Trial | None = None
         for trial in sorted(self._best_at.values(), key=lambda trial: trial.point.held_out):
@@ -226,7 +226,7 @@ class NortSearch(PathFollower):
             self._trials.prefer(settled)
 
     def _refine(self) -> None:
-        """Try the cuts half a step above and below the best, solved as far; in a tie, the largest is best.
+        """Try the cuts half a step above and below the best, run as long; in a tie, the largest wins.
 
         It is farthest from noise.
         """

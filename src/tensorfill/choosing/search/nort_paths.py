@@ -1,8 +1,8 @@
-"""Paths of NORT's search: falling cuts of the singular values, each point from the answer of the last.
+"""Paths of NORT's search: decreasing cuts of the singular values, each with a warm start from the last.
 
-This keeps ranks small all along, and the harder penalties out of bad critical points. As long as every point gains
-much, a path takes two steps at once. It ends where the score has clearly worsened, and a path that cannot pass the best
-of the others ends as soon as that shows.
+This keeps ranks small throughout, and nonconvex penalties out of bad critical points. While every point gains much, a
+path takes double steps. It ends where the score has clearly worsened, and earlier if it cannot beat the best of the
+other paths.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ REACH, LESS_REACH = 2.0, 1.2
 weights and penalties change little."""
 
 LARGE_GAIN = 0.2
-"""A path takes two steps at once after a point that lowered the error by this share."""
+"""A path takes a double step after a point that lowered the error by this share."""
 
 LEAST_GAIN, LEAST_GAIN_OUT_OF_REACH = 0.005, 0.02
 """A path with many ranks also ends if `PATIENCE` points gain less than this share of the error; the second number is
-for a search that is out of reach of its rival."""
+for a search that cannot reach its rival."""
 
 FALLING_FAST = 20
-"""Data whose singular values fall fast has no more ranks than this."""
+"""Data whose singular values decay fast has at most this many ranks."""
 
 LEAD = 4
-"""A path at another q begins this many points before the best of the first."""
+"""A path at another q starts this many points before the best of the first."""
 
 SETTLING_ITERATIONS = 20
-"""Iterations after which a weak direction among noise shows whether it grows."""
+"""Iterations after which it is clear whether a weak direction among noise grows."""
 
 
 class PathFollower:
@@ -54,7 +54,7 @@ class PathFollower:
         if isinstance(settings.penalty, list | tuple):
             raise ValueError("penalty must be one for all modes if lam is 'auto'; give lam, or one penalty.")
         self._family = make_family(settings.penalty, settings.theta)  # type: ignore[arg-type]
-        # Modes, rank limits and tau do not depend on the penalty, which is not known yet.
+        # Modes, rank limits and tau do not depend on the penalty, which is chosen later.
         self._base = replace(settings, lam=1.0, penalty=Nuclear(), theta="auto")
         self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
@@ -65,7 +65,7 @@ class PathFollower:
         problem = trials.problems[0]
         regulariser = self._base.regulariser(problem)
         if trials.stiffnesses and self._base.sparse_columns(problem, regulariser.modes):
-            # Graphs need all columns. Every trial has them, and if they do not fit, the first one says so.
+            # Graphs need all columns. Every trial has them, and if they do not fit, the first one raises an error.
             self._base, self._settings = (replace(each, storage="sparse") for each in (self._base, self._settings))
         self._trials, self.modes, self._most_ranks = trials, regulariser.modes, regulariser.max_ranks
 
@@ -79,7 +79,7 @@ class PathFollower:
         max_iter: int = PATH_ITERATIONS,
         variation: bool = False,
     ) -> Trial:
-        """Solve with a candidate and score it; a variation of its start is given up if it does not gain."""
+        """Solve with a candidate and score it; a variation of its start is abandoned if it does not improve."""
         trial = self._trials.run(
             self._method(candidate, room or self._room(candidate, start if isinstance(start, Trial) else None)),
             start,
@@ -91,7 +91,7 @@ class PathFollower:
             variation=variation,
         )
         self._points.append(trial.point)
-        # A q that follows the ranks says nothing of the path.
+        # A q that follows the ranks does not identify the path.
         q = self._family.first if self._family.follows_rank else candidate.q
         if trial.beats(self._best_at.get(q)):
             self._best_at[q] = trial
@@ -110,7 +110,7 @@ class PathFollower:
             max_rank=tuple(room[place] for place in kept),
             penalty=penalty,
             theta="auto",
-            # Trials are short, and the path keeps them near their answers.
+            # Trials are short, because the path keeps them near their solutions.
             polish=self._settings.polish is True and candidate.mu == 0,
         )
 
@@ -119,7 +119,7 @@ class PathFollower:
         return room_for(self._edge(candidate).ranks, (0,) * len(self.modes) if start is None else self.ranks(start))
 
     def _edge(self, candidate: Candidate) -> NoiseEdge:
-        """Return where noise comes in for a candidate, as far as that is known."""
+        """Return where noise enters for a candidate, if it is known."""
         return self._edges.get(candidate.noise, NoiseEdge(0.0, self._most_ranks))
 
     def ranks(self, trial: Trial) -> tuple[int, ...]:
@@ -128,21 +128,21 @@ class PathFollower:
         return tuple(found.get(mode, 0) for mode in self.modes)
 
     def _top(self, q: float) -> Candidate:
-        """Return the candidate at which the answer becomes zero, with the same weight for every mode."""
+        """Return the candidate at which the answer becomes zero, with equal weights for all modes."""
         trials = self._trials
         largest = max(largest_cut(self._base, problem, trials.rng) for problem in trials.problems)
-        # Data that is zero everywhere has no scale, and any cut gives zero.
+        # Data that is zero everywhere has no scale, and the answer is zero for any cut.
         return Candidate(largest or 1.0, q, (1 / len(self.modes),) * len(self.modes))
 
     def _follow(
         self, above: Candidate, start: Trial | None, rival: Trial | None = None, simpler: Trial | None = None
     ) -> list[Trial]:
-        """Try the candidates below one, each from the answer of the last, until the score has clearly worsened.
+        """Try the candidates below one, each with a warm start, until the score has clearly worsened.
 
-        A `rival` is the best of other paths; one that cannot pass it ends early. If a `simpler` answer is better, the
-        path ends where singular values do not fall fast.
+        A `rival` is the best of other paths; a path that cannot beat it ends early. If a `simpler` answer is better,
+        the path ends unless singular values decay fast.
 
-        Returns the trials from a few points before the best on; the earlier ones make room.
+        Returns the trials from a few points before the best on; earlier ones are freed to save memory.
         """
         trials: list[Trial] = []
         best = points = 0
@@ -176,19 +176,19 @@ class PathFollower:
         return trials
 
     def _first(self, candidate: Candidate) -> Trial:
-        """Return the trial of a candidate from nothing, with which a path begins."""
+        """Return the trial of a candidate from zero, with which a path starts."""
         if candidate not in self._firsts:
             self._firsts[candidate] = self._try(candidate, None)
         return self._firsts[candidate]
 
     def _freed(self, candidate: Candidate, start: Trial) -> Candidate:
-        """Return a candidate that leaves as many singular values free as its start has, if its penalty can."""
+        """Return a candidate with as many free singular values as the ranks of its start, if its penalty allows."""
         return replace(candidate, q=self._family.freed(candidate.q, self.ranks(start)))
 
     def _levels_off(self, trials: Sequence[Trial]) -> bool:
-        """Return whether the last points of a path were hardly better than each other, while ranks were high.
+        """Return whether the last points of a path hardly improved, while ranks were high.
 
-        Data that is not of low rank has such a path: every further direction explains a little more, at a higher cost.
+        This happens for data without low rank: every further direction explains a little more, at a higher cost.
         """
         if len(trials) <= PATIENCE:
             return False
@@ -198,23 +198,23 @@ class PathFollower:
         return 0 <= gain < least * before.point.held_out and has_many_ranks(last)
 
     def _is_in_reach(self, trial: Trial) -> bool:
-        """Return whether an answer is near enough to that of a rival to be brought below it."""
+        """Return whether a trial is close enough to its rival to beat it later."""
         reach = LESS_REACH if has_many_ranks(trial) else REACH
         return bool(trial.losses.mean() <= reach * self._trials.rival)
 
     def _is_full(self, trial: Trial, start: Trial) -> bool:
-        """Return whether a trial reached its rank limits, although the limits of the search are higher."""
+        """Return whether a trial reached its rank limits, although those of the search are higher."""
         found, candidate = self.ranks(trial), trial.candidate
         limits = zip(found, self._room(candidate, start), self._edge(candidate).ranks, strict=True)
         return any(rank == room < limit for rank, room, limit in limits)
 
     def _without_noise(self, full: Trial, start: Trial) -> Trial:
-        """Return what is worth keeping of a trial that filled its room: itself, a simpler one, or its start.
+        """Return what to keep of a trial that reached its rank limits: itself, a simpler one, or its start.
 
-        If the cut falls below the noise, ranks jump to their limits. A weak direction among them that is worth having
-        grows in a few more iterations, so it stays as the cut is raised again, while noise goes. If the answer is no
-        worse for that, this cut is the last, and the ranks that are left are the limit. If nothing goes, there was no
-        noise, and the path only needs more room.
+        If the cut falls below the noise, ranks jump to their limits. A useful weak direction among them grows in a few
+        more iterations, so it remains when the cut is raised again, while noise vanishes. If the answer is no worse for
+        that, this cut is the last, and the remaining ranks are the limit. If nothing vanishes, there was no noise, and
+        the path only needs higher rank limits.
         """
         room = self._room(full.candidate, start)
         trials = [self._try(full.candidate, full, room, tol=0.0, max_iter=SETTLING_ITERATIONS)]

@@ -1,11 +1,11 @@
-"""The comparison of a rich answer with a simple one, by a regression over the held-out entries.
+"""The comparison of a richer model with a simpler one, by a regression over the held-out entries.
 
 With t the difference of their predictions at the held-out entries and e the residuals of the simple one,
 
     e = slope * t + noise.
 
-The rich one has something that is there if the slope is clearly above zero, and does more good than harm if it is above
-one half.
+The richer model has found something real if the slope is clearly above zero, and it improves the prediction if the
+slope is above one half.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..._support.types import Floats
 
 
 class Slope(NamedTuple):
-    """The slope of the residuals of a simple answer on what a rich one adds, and its standard errors above zero."""
+    """The slope of the residuals of a simpler model on what a richer one adds, and its standard errors above zero."""
 
     value: float
     certainty: float
@@ -28,8 +28,8 @@ class Slope(NamedTuple):
 def slope_of(difference: Floats, left: Floats) -> Slope:
     """Return the slope of residuals on a difference, with a standard error that allows for unequal variances.
 
-    If few entries make most of the difference, the line goes through them, and what it leaves there says little about
-    their noise. So each residual is that from a line without its own entry.
+    If few entries make up most of the difference, the line goes through them, and the residuals there underestimate
+    their noise. So each residual is that from a line fitted without its entry.
     """
     square, product = float(difference @ difference), float(difference @ left)
     if square == 0:

@@ -1,4 +1,4 @@
-"""Ranks that grow: a fit of given ranks starts from the answer of smaller ones."""
+"""Increasing ranks: a fit of given ranks has a warm start from a fit of smaller ranks."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40)
 """The ranks to try, and to grow through."""
 
 GROWING_ITERATIONS = 10
-"""The iterations for each smaller rank, where few are enough for a start."""
+"""The iterations for each smaller rank; few are enough for a warm start."""
 
 
 def check_ranks(rank: Any) -> None:
-    """Refuse ranks that are neither ``"auto"`` nor one or several whole numbers of at least one."""
+    """Raise an error unless ranks are ``"auto"``, or one or several whole numbers of at least one."""
     if not is_auto(rank, "rank"):
         for each in rank if isinstance(rank, Sequence) else [rank]:
             whole_number(each, "rank", at_least=1)
 
 
 def ranks_of(rank: Any, count: int, what: str) -> tuple[int, ...]:
-    """Return one rank for each of `count` things that are called `what`.
+    """Return one rank for each of `count` objects, called `what` in messages.
 
     >>> ranks_of(3, 2, "modes"), ranks_of([4, 2], 2, "modes")
     ((3, 3), (4, 2))
@@ -55,11 +55,11 @@ def through_smaller_ranks(
     Parameters
     ----------
     method, ranks, problem
-        The method, the ranks that it is to have in the end, and what it fits.
+        The method, its final ranks, and the problem.
     steps
-        The limits of the ranks on the way.
+        The limits of the intermediate ranks.
     max_iter
-        The most iterations for each of them.
+        The largest number of iterations for each of them.
     rng, callback, clock
         As in `Method.solve`.
     """

@@ -1,15 +1,15 @@
-"""TMac: a low-rank factorisation of each unfolding of the tensor that is being completed.
+"""TMac: a low-rank factorisation of each unfolding of the completed tensor.
 
     minimise  sum_d w_d/2 |A_d B_d^T - unfold_d Z|_F^2    over all A_d, B_d and Z,    Z = O at the observed entries,
 
-by turns: A_d, then B_d, then Z = X = sum_d w_d fold_d(A_d B_d^T) at all other entries. The product A_d B_d^T depends on
+in turn: A_d, then B_d, then Z = X = sum_d w_d fold_d(A_d B_d^T) at all other entries. The product A_d B_d^T depends on
 A_d only through its columns' span, so with an orthonormal basis A_d of the span of unfold_d(Z) B_d, the best B_d is
-unfold_d(Z)^T A_d. With Z put in, this function is
+unfold_d(Z)^T A_d. After substitution of Z, this function is
 
     1/2 sum over observed p of (X_p - O_p)^2 + 1/2 (sum_d w_d |B_d|_F^2 - |X|_F^2),
 
-which falls at every step: the error, and how much the unfoldings disagree. Z is X with a change at the observed
-entries, sparse plus low-rank, so NORT's products serve it without building it.
+which decreases at every step: the error, plus the disagreement of the unfoldings. Z is X with a change at the observed
+entries, sparse plus low-rank, so it uses the products of NORT without building Z.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from .growing import RANKS, check_ranks, ranks_of, through_smaller_ranks
 class Tmac(Method):
     """TMac: parallel low-rank factorisations of all unfoldings (Xu, Hao, Yin and Su 2013), for the square loss.
 
-    An iteration takes two products of each unfolding with as many vectors as its rank, as one of NORT does. Take it if
+    An iteration takes two products of each unfolding with as many vectors as its rank, like one of NORT. Use it if
     you know the ranks of the unfoldings and want no penalty on singular values. The unfolding along a mode has as many
     unknowns as the other modes have combinations of indices, so it follows noise more than a Tucker or CP model does.
 
-    It departs from the original in three ways: the weights are equal and stay so; ranks grow to a limit that held-out
-    entries choose, rather than by the fall of singular values; and the answer is X, which need not equal the data at
-    the observed entries.
+    It differs from the original in three ways: the weights are equal and fixed; ranks increase to a limit chosen on
+    held-out entries, not by the decay of the singular values; and the answer is X, which need not equal the data at the
+    observed entries.
 
     Parameters
     ----------
     rank
-        The rank of every unfolding (at most that of a full one), one for each of the modes, or ``"auto"`` to choose it
+        The rank of every unfolding (at most the full rank), one for each of the modes, or ``"auto"`` to choose it
         on held-out entries.
     modes
         The modes to unfold along; by default those of at least eight indices, and always the two largest. A matrix
@@ -89,7 +89,7 @@ class Tmac(Method):
         return ("rank",) if is_auto(self.rank, "rank") else ()
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, below that of the fullest unfolding."""
+        """Return increasing ranks, below the full rank of the unfoldings."""
         if not self.open_settings:
             return ()
         shape = problem.observations.shape
@@ -115,7 +115,7 @@ class Tmac(Method):
         return through_smaller_ranks(self, ranks, problem, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TmacSolver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         observations = problem.observations
         modes = regularised_modes(self.modes, observations.shape)
         ranks = ranks_of(self.rank, len(modes), "modes")
@@ -136,20 +136,20 @@ class Tmac(Method):
 
 
 class TmacSolver:
-    """TMac at work on one problem.
+    """TMac, for one problem.
 
     Parameters
     ----------
     problem
         The observations.
     storage
-        Where the iterates live.
+        The storage of the iterates.
     components
-        Where to start, one for each mode, with orthonormal vectors.
+        The starting point, one for each mode, with orthonormal vectors.
     ranks
         The rank of each; random columns are appended up to it.
     rng
-        Draws them.
+        Draws the random columns.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class TmacSolver:
         self._point, self._progress = point, Progress(error, error + disagreement, point.ranks)
 
     def progress(self) -> Progress:
-        """Return the current state: the error, and the function that falls at every step."""
+        """Return the current state: the error, and the function that decreases at every step."""
         return self._progress
 
     def model(self) -> FoldedLowRank:
@@ -202,9 +202,9 @@ def grown_to(vectors: Floats, rank: int, most: int, rng: np.random.Generator) ->
 
 
 def refitted(matrix: Unfolding, right: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the projection of a matrix M onto the span of ``M @ right``, as singular vectors and values.
+    """Return the projection of a matrix M onto the span of ``M @ right``, as a singular value decomposition.
 
-    This is one turn of A, then B, in the fit of A B^T to M.
+    This is one update of A, then B, in the fit of A B^T to M.
     """
     a = orthonormal(matrix.right(right))
     b = matrix.left(a)

@@ -3,11 +3,11 @@
     minimise  sum_k w_k/2 |A_k B_k^T - Z_[k]|_F^2    over all A_k, B_k and Z,    Z = O at the observed entries,
 
 as TMac does, where Z_[k] has the first k modes as rows and all others as columns, k = 1 .. M - 1. These matrices are
-nearer to square than the unfoldings along single modes, so a low rank says more of each. The weights are proportional
-to the smaller side of each.
+nearer to square than the unfoldings along single modes, so low rank is a stronger assumption. The weights are
+proportional to the smaller side of each.
 
 Ket augmentation makes a tensor of high order from a picture: the blocks of a coarse grid, the blocks within each of
-these, and so on down to pixels. A train of low rank then sees structure at all scales.
+these, and so on down to pixels. A train of low rank then captures structure at all scales.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ class TmacTT(Method):
     """TMac-TT: low-rank factorisations of all unfoldings of a tensor train (Bengua, Phien, Tuan and Do 2017).
 
     It is dense and takes the square loss. An iteration takes three products of each of the M - 1 unfoldings with as
-    many vectors as its rank. Take it for tensors of order four and more, and for pictures with `ket`.
+    many vectors as its rank. Use it for tensors of order four and more, and for pictures with `ket`.
 
-    It departs from the original in how ranks are chosen: there, from the singular values of a first guess; here on
+    It differs from the original in how ranks are chosen: there, from the singular values of a first guess; here on
     held-out entries, one rank for all unfoldings. The answer is X, which need not equal the data at the observed
     entries.
 
     Parameters
     ----------
     rank
-        The rank of every unfolding (at most that of a full one), one for each, or ``"auto"`` to choose it on held-out
+        The rank of every unfolding (at most the full rank), one for each, or ``"auto"`` to choose it on held-out
         entries.
     ket
         Whether the first two modes are the rows and columns of a picture, to be divided into blocks within blocks.
-        Sizes that are powers of two give most.
+        Powers of two give the most levels.
     grow
         Whether a given rank is reached through smaller ones, which leads to better answers.
     max_iter, tol
@@ -85,7 +85,7 @@ class TmacTT(Method):
         return ("rank",) if is_auto(self.rank, "rank") else ()
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, below that of the fullest unfolding."""
+        """Return increasing ranks, below the full rank of the unfoldings."""
         if not self.open_settings:
             return ()
         most = max(min(sides) for sides in self.blocks(problem).sides)
@@ -109,7 +109,7 @@ class TmacTT(Method):
         return through_smaller_ranks(self, ranks, problem, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TmacTTSolver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         if start is not None and not self.can_start_from(start, problem):
             raise ValueError(
                 f"start must be a dense model of shape {problem.observations.shape} for method '{self.name}', "
@@ -126,7 +126,7 @@ class TmacTT(Method):
 
 
 class TmacTTSolver:
-    """TMac-TT at work on one problem.
+    """TMac-TT, for one problem.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class TmacTTSolver:
             found = [gram_svd(matrix) for matrix in self._matrices()]
             self._right = [each.v(rank) for each, rank in zip(found, ranks, strict=True)]
             squares = [float(np.vdot(each.s[:rank], each.s[:rank])) for each, rank in zip(found, ranks, strict=True)]
-        # The function at Z and at the factors that fit it, before Z follows them.
+        # The function at Z and at the factors fitted to it, before Z is updated.
         whole = float(np.vdot(self._z, self._z))
         falls = 0.5 * sum(weight * (whole - square) for weight, square in zip(self._weights, squares, strict=True))
         self._progress = Progress(self._error(full), falls, tuple(block.shape[1] for block in self._right))
@@ -179,7 +179,7 @@ class TmacTTSolver:
         return self._problem.value(full.reshape(-1)[self._positions])
 
     def progress(self) -> Progress:
-        """Return the current state: the error, and the function that falls at every step."""
+        """Return the current state: the error, and the function that decreases at every step."""
         return self._progress
 
     def model(self) -> Dense:
@@ -204,18 +204,18 @@ class TmacTTSolver:
 
 @dataclass(frozen=True)
 class Blocks:
-    """How a tensor becomes one of higher order: modes are split, reordered and merged.
+    """A reshaping to a tensor of higher order: modes are split, reordered and merged.
 
     Parameters
     ----------
     original
         The shape of the tensor.
     split
-        Its shape after modes are split, the coarsest part of each first.
+        Its shape after splitting, with the coarsest part of each mode first.
     order
-        In which order these parts stand.
+        The order of these parts.
     shape
-        The shape after neighbouring parts are merged.
+        The shape after merging neighbouring parts.
     """
 
     original: tuple[int, ...]
@@ -225,12 +225,12 @@ class Blocks:
 
     @classmethod
     def plain(cls, shape: tuple[int, ...]) -> Blocks:
-        """Return the tensor as it is."""
+        """Return the reshaping that leaves the tensor unchanged."""
         return cls(shape, shape, tuple(range(len(shape))), shape)
 
     @classmethod
     def of_picture(cls, shape: tuple[int, ...]) -> Blocks:
-        """Return blocks within blocks of the first two modes; all other modes stay.
+        """Return blocks within blocks of the first two modes; all other modes are unchanged.
 
         >>> Blocks.of_picture((8, 8, 3)).shape, Blocks.of_picture((6, 4)).shape
         ((4, 4, 4, 3), (6, 4))
@@ -259,7 +259,7 @@ class Blocks:
         return np.ascontiguousarray(parts.transpose(np.argsort(self.order))).reshape(self.original)
 
     def positions(self, positions: Integers) -> Integers:
-        """Return where entries stand in the tensor of higher order, in C order, from where they stood."""
+        """Return the flat positions of entries in the tensor of higher order, from those in the original."""
         parts = np.unravel_index(positions, self.split)
         sizes = tuple(self.split[part] for part in self.order)
         return np.asarray(np.ravel_multi_index([parts[part] for part in self.order], sizes))

@@ -11,7 +11,7 @@ for each core in turn,
 where H_d has the product of all other cores and X_d the rows of X along mode d; then M_di = shrunk(G_d - Y_di / mu) and
 Y_di = Y_di + mu (M_di - G_d); then X = ring(G) at the entries that were not observed; and mu grows.
 
-H_d is never built. X is multiplied with the cores after d and then with those before, and H_d^T H_d comes from small
+H_d is never built. X is multiplied by the cores after d and then by those before, and H_d^T H_d is computed from small
 transfer matrices.
 """
 
@@ -43,10 +43,10 @@ STRONGER, WEAKER = (0.3, 0.1, 0.03, 0.01), (10.0, 100.0)
 """The lambda while ranks are tried, and those to try afterwards, for data of root mean square one."""
 
 FIRST_MU, MOST_MU, GROWTH = 1.0, 100.0, 1.01
-"""The penalty at the start, at most, and by how much it grows in an iteration: the published values."""
+"""The initial penalty, its limit, and its growth factor per iteration: the published values."""
 
 START = 0.5
-"""The size of the random numbers to start from, in units of those that make up the data."""
+"""The size of the initial random numbers, relative to those that would give the data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +54,10 @@ class Trlrf(Method):
     """TRLRF: a tensor ring by ADMM, with nuclear norms of the unfoldings of each core, for the square loss.
 
     It is dense. With ranks r, an iteration takes about M r^2 multiplications for each entry of the whole tensor. The
-    nuclear norms make it less sensitive to ranks that are too large. Take it for tensors of order four and more.
+    nuclear norms make it less sensitive to ranks that are too large. Use it for tensors of order four and more.
 
-    It departs from the original in its units: the data is divided by its root mean square, so `lam` does not depend on
-    the units of the data. Ranks and `lam` are chosen on held-out entries, where the original gives them by hand.
+    It differs from the original in its units: the data is divided by its root mean square, so `lam` does not depend on
+    the units of the data. Ranks and `lam` are chosen on held-out entries, whereas the original sets them by hand.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ class Trlrf(Method):
         return tuple(name for name in ("rank", "lam") if is_auto(getattr(self, name), name))
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the power of the objective, of data that is divided by its root mean square."""
+        """Return the power of the objective, for data divided by its root mean square."""
         return {"objective": 0}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, and then other lambdas."""
+        """Return increasing ranks, and then other lambdas."""
         paths = []
         if is_auto(self.rank, "rank"):
             shape = problem.observations.shape
@@ -120,7 +120,7 @@ class Trlrf(Method):
     def approach(
         self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
     ) -> Result | None:
-        """Return the answer of a moderate lambda, reached through smaller ranks, as a search reaches it.
+        """Return the answer of a moderate lambda, reached through smaller ranks, as in a search.
 
         From random cores, a large lambda ends in bad critical points.
         """
@@ -134,7 +134,7 @@ class Trlrf(Method):
         return first.solve(problem, start=start, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TrlrfSolver:
-        """Return a solver that stands at `start`, with small random numbers around its cores up to the ranks."""
+        """Return a solver that starts at `start`, with small random numbers around its cores up to the ranks."""
         if start is not None and not self.can_start_from(start, problem):
             raise ValueError(
                 f"start must be a tensor ring of shape {problem.observations.shape} for method '{self.name}', "
@@ -147,7 +147,7 @@ class Trlrf(Method):
 
 
 class TrlrfSolver:
-    """TRLRF at work on one problem, in units in which the data has a root mean square of one.
+    """TRLRF, for one problem, in units in which the data has a root mean square of one.
 
     Parameters
     ----------
@@ -156,11 +156,11 @@ class TrlrfSolver:
     lam
         The weight of the error.
     ranks
-        The ranks between neighbouring modes; that of a mode stands before its core.
+        The ranks between neighbouring modes; the rank of a mode precedes its core.
     start
         Cores to start from, in the units of the data, or None.
     rng
-        Draws the numbers to start from.
+        Draws the initial numbers.
     """
 
     def __init__(
@@ -184,16 +184,16 @@ class TrlrfSolver:
     def _starting_cores(
         self, ranks: Sequence[int], start: Sequence[Floats] | None, rng: np.random.Generator
     ) -> list[Floats]:
-        """Return random cores, with those of `start` in their corners."""
+        """Return random cores that contain those of `start` as leading blocks."""
         unit = self._scale ** (1 / len(self._shape))
         known = [np.zeros((0, size, 0)) for size in self._shape] if start is None else [core / unit for core in start]
         befores = [max(rank, len(core)) for rank, core in zip(ranks, known, strict=True)]
         sizes = zip(befores, self._shape, [*befores[1:], befores[0]], strict=True)
-        # The ring of cores with numbers of this size has a mean square of one.
+        # A ring of cores with random numbers of this size has a mean square of one.
         size = math.prod(befores) ** (-0.5 / len(befores))
         cores = []
         for core, wanted in zip(known, sizes, strict=True):
-            # Beside what is known, little is added: random numbers of full size would undo it.
+            # The added numbers are small: random numbers of full size would undo the start.
             grown = (START if start is None else 0.1 * START) * size * rng.standard_normal(wanted)
             grown[: core.shape[0], :, : core.shape[2]] = core
             cores.append(grown)
@@ -202,7 +202,7 @@ class TrlrfSolver:
     def _stand(
         self, cores: list[Floats], copies: list[list[Floats]], multipliers: list[list[Floats]], mu: float
     ) -> None:
-        """Take cores, their copies and multipliers as the current ones, with the X and the objective they lead to."""
+        """Set the cores, their copies and multipliers, and the resulting X and objective."""
         x = ring_of(cores)
         left = x.reshape(-1)[self._positions] - self._values
         norms = sum(nuclear_norm(unfold(core, i)) for core in cores for i in range(3))
@@ -266,8 +266,8 @@ def swept_cores(x: Floats, cores: Sequence[Floats], wanted: Sequence[Floats], la
 def times_others(x: Floats, left: Floats, size: int, right: Floats) -> Floats:
     """Return X_d H_d as a core: the tensor, times the cores before a mode of this size, and times those after it.
 
-    `left` and `right` are the cores before and after it, merged. The longer side comes first, so that nothing larger
-    than the tensor is made unless ranks exceed sizes.
+    `left` and `right` are the cores before and after it, merged. The longer side is contracted first, so that nothing
+    larger than the tensor is allocated unless ranks exceed sizes.
     """
     (around, before, own), (following, after, _) = left.shape, right.shape
     if after >= before:

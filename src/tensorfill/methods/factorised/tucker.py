@@ -3,15 +3,15 @@
     minimise  f(X) + ridge/2 (|core|_F^2 + sum_d |A_d|_F^2),    X = core x_1 A_1 x_2 A_2 .. x_M A_M,
 
 over the core and all factors at once, by L-BFGS. f has the losses at the observed entries and, with graphs, the
-roughness of X, which small matrices such as A_d^T A_d give (`tensorfill.algebra.factored_roughness`).
+roughness of X, computed from small matrices such as A_d^T A_d (`tensorfill.algebra.factored_roughness`).
 
-The entries are walked in C order. What depends on the first coordinates only is computed once for all entries that
+The loops visit the entries in C order. What depends on the first coordinates only is computed once for all entries that
 share them, on the way down for the values and on the way up for the gradient. With rank r in each of three modes that
 is a few r for an entry, a few r^2 for a fibre with entries and a few r^3 for a slice.
 
-The problem is not convex, and where it starts decides. Directions of the residuals, the leading singular vectors of
+The problem is not convex, so the starting point matters. Directions of the residuals, the leading singular vectors of
 their unfoldings, are appended to the factors, and the core is then fitted by least squares. For a loss other than the
-square loss, the residual of an entry is the step that its loss asks for.
+square loss, the residual of an entry is the gradient step of its loss.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from ..weights import weight_axes
 from .growing import check_ranks, through_smaller_ranks
 
 BALANCING_SWEEPS = 5
-"""How often the lengths of columns are balanced with those of the core at the start."""
+"""How often the lengths of columns are balanced with those of the core at first."""
 
 MOST_TO_CHOOSE = 2**12
-"""Numbers in the largest core that is tried if the rank is chosen."""
+"""The size of the largest core that is tried if the rank is chosen."""
 
 LEAST_CURVATURE = 1e-3
-"""The curvature of a coordinate counts as at least this share of the mean, because it changes on the way."""
+"""The least curvature of a coordinate, relative to the mean, because it changes along the way."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuckerDescent(Method):
     """Tucker by gradient steps (L-BFGS) over the observed entries, for any smooth loss, with Laplacians.
 
-    For the square loss without graphs, `TuckerAls` needs fewer iterations. Take this one for yes-or-no data and counts,
+    For the square loss without graphs, `TuckerAls` needs fewer iterations. Use this one for binary data and counts,
     for graphs, for a ridge, and for cores too large for least squares. See Filipovic and Jukic, "Tucker factorization
     with missing data with application to low-n-rank tensor completion" (2015), who use nonlinear conjugate gradients,
     the square loss and no ridge.
@@ -103,7 +103,7 @@ class TuckerDescent(Method):
         return {"objective": loss, "ridge": loss - 2 / (order + 1)}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, and then stronger and weaker ridges."""
+        """Return increasing ranks, and then stronger and weaker ridges."""
         paths = []
         if is_auto(self.rank, "rank"):
             paths.append(Axis("rank", growing_ranks(problem.observations, MOST_TO_CHOOSE)))
@@ -133,7 +133,7 @@ class TuckerDescent(Method):
         )
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TuckerSolver:
-        """Return a solver that stands at `start`, with directions of the residuals appended up to the ranks."""
+        """Return a solver that starts at `start`, with directions of the residuals appended up to the ranks."""
         if start is not None and not self.can_start_from(start, problem):
             raise ValueError(
                 f"start must be a Tucker model of shape {problem.observations.shape} for method '{self.name}', "
@@ -147,16 +147,16 @@ class TuckerDescent(Method):
 
 
 class TuckerSolver:
-    """L-BFGS on the core and the factors at work on one problem.
+    """L-BFGS on the core and the factors, for one problem.
 
-    Every coordinate is measured in units of the root of its curvature at the start.
+    Every coordinate is scaled by the root of its curvature at the start.
 
     Parameters
     ----------
     objective
         The function to minimise.
     start
-        Where to start.
+        The starting point.
     """
 
     def __init__(self, objective: TuckerObjective, start: Tucker) -> None:
@@ -171,7 +171,7 @@ class TuckerSolver:
         return value, gradient * self._units
 
     def progress(self) -> Progress:
-        """Return the current state; the objective falls at every step."""
+        """Return the current state; the objective decreases at every step."""
         value = self._descent.value
         return Progress(value, value, self._objective.ranks)
 
@@ -234,10 +234,10 @@ class TuckerObjective:
         return value, gradient
 
     def curvature(self, point: Floats) -> Floats:
-        """Return about the second derivative of the objective in each coordinate, as if entries were seen at random.
+        """Return the approximate second derivative in each coordinate, as if entries were observed at random.
 
-        For a number of row i of a factor it is the number of entries of that row, times the mean square of what the
-        number is multiplied with; and likewise for the core.
+        For a number in row i of a factor it is the number of entries in that row, times the mean square of the number's
+        multiplier; and likewise for the core.
         """
         core, factors = self.parts(point)
         grams = [factor.T @ factor / len(factor) for factor in factors]
@@ -254,9 +254,9 @@ class TuckerObjective:
 
 
 def ridge_unit(problem: Problem) -> float:
-    """Return a ridge that scales with the data as the loss does, where core and factors share the scale of X.
+    """Return a ridge that scales like the loss, if the core and the factors share the scale of X.
 
-    As in `cp`, with one part more: if the data is multiplied by c, so is X, and the core and each factor by
+    As in `cp`, with one more part: if the data is multiplied by c, so is X, and the core and each factor by
     c^(1/(M + 1)).
     """
     slopes = problem.gradient(np.zeros_like(problem.observations.values)).astype(np.float64, copy=False)
@@ -266,7 +266,7 @@ def ridge_unit(problem: Problem) -> float:
 
 
 def grown(problem: Problem, start: Tucker | None, ranks: Sequence[int], rng: np.random.Generator) -> Tucker:
-    """Return a model with directions of its residuals appended, and the core that fits best, in balance."""
+    """Return a model with directions of its residuals appended, and the best-fitting core, balanced."""
     target = asked_for(problem, start)
     squares = LeastSquares(target, with_directions(target, start, ranks, rng), range(len(ranks)))
     squares.fit_core()
@@ -275,14 +275,14 @@ def grown(problem: Problem, start: Tucker | None, ranks: Sequence[int], rng: np.
 
 
 def asked_for(problem: Problem, start: Tucker | None) -> Observations:
-    """Return the entries with the values that a step of the loss asks for: their own, for the square loss."""
+    """Return the entries with the targets of a gradient step of the loss: their values, for the square loss."""
     observations = problem.observations
     seen = np.zeros_like(observations.values) if start is None else start.predict(observations.coords)
     return observations.with_values(seen - problem.gradient(seen) / usable_curvature(problem.loss))
 
 
 def balanced(model: Tucker) -> Tucker:
-    """Return the same tensor with columns as long as the slices of the core that they meet, which costs least ridge."""
+    """Return the same tensor with columns as long as their slices of the core, which minimises the ridge."""
     core: Floats = model.core.astype(np.float64)
     factors: list[Floats] = [factor.astype(np.float64) for factor in model.factors]
     for _ in range(BALANCING_SWEEPS):
@@ -295,7 +295,7 @@ def balanced(model: Tucker) -> Tucker:
 
 
 def rotated(model: Tucker) -> Tucker:
-    """Return the same tensor with orthogonal columns in each factor, at the same ridge."""
+    """Return the same tensor with orthogonal columns in each factor, with the same ridge."""
     core: Floats = model.core.astype(np.float64)
     factors: list[Floats] = [factor.astype(np.float64) for factor in model.factors]
     for mode, factor in enumerate(factors):

@@ -1,4 +1,4 @@
-"""From one direction of a sparse tensor to a whole rank-one term: contract, and take what leads in what is left."""
+"""From one direction of a sparse tensor to a rank-one term: contract, and take the leading directions of the rest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_DENSE = 10**6
 
 
 DIRECTIONS = 8
-"""Leading directions of each mode that terms are started from."""
+"""The number of leading directions of each mode from which terms are started."""
 
 
 def separate_terms(
@@ -28,8 +28,8 @@ def separate_terms(
 ) -> list[Found]:
     """Return rank-one terms that start from the leading directions of every mode.
 
-    Their gains are about right: a term is taken to be spread evenly over the entries. `squares` is how much the square
-    of a term counts at each of these.
+    Their gains are approximate: a term is assumed to be spread evenly over the entries. `squares` is the weight of the
+    square of a term at each of these.
     """
     share = float(squares.sum()) / math.prod(unfoldings.shape)
     found = []
@@ -59,7 +59,7 @@ def terms_along(
 def _leading_term(
     coords: Integers, values: Floats, shape: Sequence[int], rng: np.random.Generator
 ) -> tuple[float, list[Floats]]:
-    """Return one direction for each mode, the leading one of the largest mode and then those of what is left."""
+    """Return one direction for each mode: the leading one of the largest mode, and then those of the rest."""
     if len(shape) == 1:
         sums: Floats = np.bincount(coords[:, 0], weights=values, minlength=shape[0]).astype(float)
         return float(np.linalg.norm(sums)), [_unit(sums)]
@@ -72,7 +72,7 @@ def _leading_term(
 
 
 def _matrix(coords: Integers, values: Floats, shape: Sequence[int]) -> Floats | scipy.sparse.csr_array:
-    """Return the matrix with these entries, each of them given once."""
+    """Return the matrix with these distinct entries."""
     if math.prod(shape) > MOST_DENSE:
         return scipy.sparse.csr_array((values, (coords[:, 0], coords[:, 1])), shape=tuple(shape))
     matrix = np.zeros(shape)

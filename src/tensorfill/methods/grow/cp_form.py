@@ -1,4 +1,4 @@
-"""From a Tucker model to a sum of outer products with the same tensor, as nearly as its number of terms allows.
+"""From a Tucker model to a sum of outer products that is as near as its number of terms allows.
 
 The core is small, so its CP form is found by dense alternating least squares. Random starts often end in bad critical
 points. A core whose two largest ranks are at least the number of terms has an exact start: two random mixtures of its
@@ -21,11 +21,11 @@ RANDOM_STARTS = 1
 
 SWEEPS = 200
 TOLERANCE = 1e-10
-"""A squared error below this share of the squared norm of the core is none."""
+"""A squared error below this share of the squared norm of the core counts as zero."""
 
 LEAST_FALL = 1e-3
-"""Sweeps end when the squared error falls by less than this share. What has an exact form gains more at every sweep;
-for what has none, a start is enough."""
+"""Sweeps end when the squared error falls by less than this share. A core with an exact form gains more at every sweep;
+for others, a rough start is enough."""
 
 RIDGE = 1e-12
 
@@ -34,7 +34,7 @@ def cp_form(model: Tucker, terms: int, rng: np.random.Generator) -> CPModel:
     """Return a CP model near a Tucker model, the best of several starts."""
     if not (terms and model.core.size):
         return CPModel.normalised([np.zeros((size, terms), model.dtype) for size in model.shape])
-    # Without units, so that the ridge means the same for all data.
+    # Scaled to unit size, so that the ridge does not depend on the data.
     size = float(np.linalg.norm(model.core)) or 1.0
     core = model.core.astype(np.float64) / size
     best, lowest = None, np.inf

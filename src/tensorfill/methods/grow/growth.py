@@ -24,37 +24,37 @@ from .terms import best_terms, clip, starts_from_modes
 T = TypeVar("T")
 
 MOST_DIRECTIONS = 20
-"""Directions that a mode may gain at a time."""
+"""The largest number of directions that a mode may gain at a time."""
 
 CLIPPED_AT = 1.0
-"""Residuals are clipped at this multiple of their root mean square before directions are looked for."""
+"""Residuals are clipped at this multiple of their root mean square before the search for directions."""
 
 MOST_IN_BLOCK = 2_000
-"""Numbers in a block of the core, one for each combination of directions; data that needs more is not of low rank."""
+"""The largest size of a block of the core; data that needs more does not have low rank."""
 
 SWEEPS = 2
 """Sweeps of least squares after a model has grown."""
 
 CENTRED = 5e-3
-"""A term sums to zero along a mode if the squared cosine of its vector and that of ones is at most this. The vectors of
-five numbers of two random terms have both so low a cosine once in a hundred times."""
+"""A term sums to zero along a mode if the squared cosine of its vector and that of ones is at most this. Two random
+vectors of five numbers are both below it once in a hundred times."""
 
 
 class Growth:
     """The steps on one set of entries.
 
-    Small modes keep all their directions; the others, `free`, grow.
+    Small modes keep all their directions; the ranks of the others, `free`, grow.
 
     Parameters
     ----------
     observations
         The entries to fit.
     rng
-        Draws signs anew, to see which directions noise has.
+        Draws random signs, to estimate the directions of noise.
     clock
-        Ends the work with `TimeUp` when it expires; its journal keeps every step.
+        The work raises `TimeUp` when it expires; its journal keeps every step.
     unseen
-        Entries that are not fitted. They only help to find where the weakest terms may be.
+        Entries that are not fitted. They only guide the search for the weakest terms.
     """
 
     def __init__(
@@ -79,16 +79,16 @@ class Growth:
 
     @property
     def has_mixtures(self) -> bool:
-        """Whether there are small modes, so that terms can be looked for thoroughly."""
+        """Whether there are small modes, so that a thorough search for terms is possible."""
         return self._mixtures is not None
 
     def _kept(self, asked: tuple[Any, ...], compute: Callable[[], T]) -> T:
-        """Return the result of a step, from the journal if it was made before."""
+        """Return the result of a step, from the journal if it is there."""
         self._clock.check()
         return self._clock.journal.recall((*asked, self.observations), lambda _: compute(), rng=self._rng)
 
     def zero(self) -> Tucker:
-        """Return the model without any direction in the modes that may grow."""
+        """Return the zero model, without any direction in the modes that may grow."""
         shape, dtype = self.observations.shape, self.observations.dtype
         factors = [
             np.zeros((size, 0), dtype) if mode in self.free else np.eye(size, dtype=dtype)
@@ -97,19 +97,19 @@ class Growth:
         return Tucker(shape, np.zeros([factor.shape[1] for factor in factors], dtype), factors)
 
     def residuals(self, model: Model) -> Floats:
-        """Return what a model leaves of the entries."""
+        """Return the residuals of a model."""
         return _left(self.observations, model)
 
     def directions(self, model: Model, margin: float = 1.0) -> dict[int, Floats]:
-        """Return the directions of the residuals in each mode that stand above the noise, strongest first.
+        """Return the directions of the residuals in each mode that exceed the noise, strongest first.
 
-        `margin` is how much higher than the noise they must stand.
+        `margin` is the factor by which they must exceed the noise.
         """
         return self._kept(("directions", model, margin), lambda: self._directions(model, margin))
 
     def _directions(self, model: Model, margin: float) -> dict[int, Floats]:
         residuals = clip(self.residuals(model), CLIPPED_AT)
-        # A model without any direction needs one in every mode to begin with.
+        # A model without any direction first needs one in every mode.
         least = int(isinstance(model, Tucker) and model.core.size == 0)
         found = {}
         for mode in self.free:
@@ -121,7 +121,8 @@ class Growth:
     def terms(self, model: Model, *, thoroughly: bool = True) -> tuple[list[CPModel], bool]:
         """Return rank-one terms of the residuals, the best first, and whether they may hide others.
 
-        To look `thoroughly` is to start from mixtures of slices along small modes, if there are any. That takes longer.
+        With `thoroughly`, the search starts from mixtures of slices along small modes, if there are any. That takes
+        longer.
         """
         searched = self._searched if thoroughly and self._mixtures is not None else []
         return self._kept(("terms", model, *searched), lambda: self._terms(model, searched))
@@ -140,16 +141,16 @@ class Growth:
         return {mode: term.factors[mode] for mode in self.free}
 
     def appended(self, model: Tucker, directions: Mapping[int, Floats]) -> Tucker:
-        """Return the model with more directions, and the core that fits best."""
+        """Return the model with more directions, and the best-fitting core."""
         return self.with_core_fitted(model.with_directions(directions))
 
     def cut(self, model: Tucker, mode: int) -> Tucker:
-        """Return the model without its weakest direction in a mode, and the core that fits best."""
+        """Return the model without its weakest direction in a mode, and the best-fitting core."""
         strongest = {each: model.ranks[each] - (each == mode) for each in self.free}
         return self.with_core_fitted(model.truncated(strongest))
 
     def with_core_fitted(self, model: Tucker) -> Tucker:
-        """Return the model with the core that fits best."""
+        """Return the model with the best-fitting core."""
         return self._kept(("core", model), lambda: self._with_core_fitted(model))
 
     def _with_core_fitted(self, model: Tucker) -> Tucker:
@@ -168,7 +169,7 @@ class Growth:
         """Return a model with these ranks: directions above the noise while there are any, then single terms."""
         model = self.zero()
         if not all(ranks.values()):
-            # Without any direction in one mode, there is no tensor but zero.
+            # Without any direction in one mode, the tensor is zero.
             return model
         while any(model.ranks[mode] < rank for mode, rank in ranks.items()):
             room = {mode: rank - model.ranks[mode] for mode, rank in ranks.items()}
@@ -192,9 +193,9 @@ def _left(observations: Observations, model: Model) -> Floats:
 
 
 def centred_modes(model: Model) -> list[int]:
-    """Return the modes along which all terms of a sum, two or more, sum to zero, so that others are likely to as well.
+    """Return the modes along which all terms of a sum, two or more, sum to zero, so that others probably do too.
 
-    The terms of data whose means along a mode were subtracted do.
+    This holds for data from which the means along a mode were subtracted.
     """
     if not isinstance(model, CPModel) or len(model.weights) < 2:
         return []

@@ -1,8 +1,8 @@
 """Rank-one terms of mixtures with three modes that are below the edge of noise in each of them.
 
 Contracted with a direction u of one mode, the tensor is a matrix A, whose leading pair completes the term if u is near
-enough to the truth. How near depends on what else is known of the pair. The Gram matrices G and H of the other two
-modes, too noisy to show the term by themselves, are further witnesses: with all of them scaled so that noise has
+enough to the truth. How near depends on what else is known about the pair. The Gram matrices G and H of the other two
+modes, too noisy to show the term by themselves, are further evidence: with all of them scaled so that noise has
 eigenvalues up to 2, the leading eigenvector of
 
     [ G    A ]
@@ -10,7 +10,7 @@ eigenvalues up to 2, the leading eigenvector of
 
 shows a pair as soon as the squares of the strengths in A and in the Gram matrices add up to one. The pair has a best u
 in turn. If that is nearer to the truth than the first, a few rounds find the term, even if its first pair explains no
-more than those of noise do. So many starts are tried, and fewer and fewer of them improved.
+more than those of noise do. So a large number of starts is tried, and fewer and fewer of them are improved.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 
 STARTS = 12
-"""Directions of a mode that terms are started from."""
+"""The number of directions of a mode from which terms are started."""
 
 ROUNDS = (6, 3)
 """How many of the best terms of a mixture are improved, round by round."""
@@ -36,14 +36,14 @@ PROMISING, LAST_ROUNDS = 16, 4
 """How many mixtures have their best term improved further, and by how many rounds."""
 
 SIDE_BY_SIDE, MOST_IN_MATRICES = 48, 2**24
-"""Terms that are found side by side, which saves passes over the entries, and numbers in their matrices A. The starts
+"""Terms that are computed together, which saves passes over the entries, and numbers in their matrices A. The starts
 and the rounds all divide the first, which fills registers."""
 
 STEPS = 10
-"""Degree of the polynomials that bring out directions and pairs."""
+"""The degree of the polynomials that amplify directions and pairs."""
 
 EDGE = 0.8
-"""Eigenvalues above this share of the largest of noise are brought out."""
+"""Eigenvalues above this share of the largest of noise are amplified."""
 
 
 class Found(NamedTuple):
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
 
 def work_of(entries: int, shape: Sequence[int], cells: int) -> int:
-    """Return about how many multiplications the terms of a mixture take, with its Gram matrices."""
+    """Return the approximate number of multiplications for the terms of a mixture, with its Gram matrices."""
     terms = STARTS + sum(ROUNDS)
     return 4 * entries * terms + max(shape) ** 2 * (4 * terms * STEPS + 3 * cells * (cells + 1) // 2)
 
@@ -69,7 +69,7 @@ class Mode:
     mode
         The mode.
     values, cells
-        The values of the entries, and the place of each among the weights.
+        The values of the entries, and the index of each among the weights.
     """
 
     def __init__(self, unfoldings: SparseUnfoldings, mode: int, values: Floats, cells: Integers) -> None:
@@ -96,7 +96,7 @@ class Mode:
 
 
 class Terms(NamedTuple):
-    """Terms of some mixtures: gains, with a row for each mixture, vectors of the mode they start from, and the others.
+    """Terms of some mixtures: gains, with a row for each mixture, vectors of the starting mode, and the others.
 
     The vectors have an axis for the mixtures, one for the indices, and one for the terms.
     """
@@ -118,7 +118,7 @@ class Terms(NamedTuple):
 
 
 class JointTerms:
-    """Terms of several mixtures, side by side, that start from directions of one mode.
+    """Terms of several mixtures, computed together, that start from directions of one mode.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class JointTerms:
     weights
         The weights of each mixture, a row each.
     grams
-        For each of the three modes, the Gram matrix of every mixture without its diagonal.
+        The Gram matrices of every mixture without their diagonals, for each of the three modes.
     """
 
     def __init__(self, mode: Mode, weights: Floats, grams: Sequence[Floats]) -> None:
@@ -150,12 +150,12 @@ class JointTerms:
     def improved(self, terms: Terms) -> Terms:
         """Return the terms with a pair that fits their vector, and then a vector that fits the pair.
 
-        The vectors of a term that is there get nearer to the truth at every round, from hardly any cosine on.
+        The vectors of a true term get nearer to the truth at every round, even from a very small cosine.
         """
         return self._completed(terms.own, np.concatenate([terms.left, terms.right], axis=1))
 
     def _completed(self, own: Floats, start: Floats) -> Terms:
-        """Return the terms with each vector and the pair that is brought out of `start` along it."""
+        """Return the terms with each vector and the pair that is amplified from `start` along it."""
         mixtures, _, terms = own.shape
         room = MOST_IN_MATRICES // math.prod(gram.shape[1] for gram in self._others)
         together = max(1, min(SIDE_BY_SIDE, room) // terms)
@@ -177,7 +177,7 @@ class JointTerms:
 def joint_terms(
     mode: Mode, weights: Floats, grams: Sequence[Floats], rng: np.random.Generator
 ) -> tuple[Floats, dict[int, Found]]:
-    """Return the largest gain of each of some mixtures, and the terms of the most promising by their numbers.
+    """Return the largest gain of each mixture, and the terms of the most promising ones by number.
 
     These terms are improved further.
 
@@ -207,7 +207,7 @@ def _side_by_side(vectors: Floats) -> Floats:
 
 
 def _pairs(grams: Sequence[Floats], matrices: Floats, start: Floats) -> tuple[Floats, Floats]:
-    """Return the leading pair of each matrix, with Gram matrices as witnesses."""
+    """Return the leading pair of each matrix, with Gram matrices as further evidence."""
     first, second = matrices.shape[2:]
     sizes = np.linalg.norm(matrices, axis=(2, 3), keepdims=True) * (first**-0.5 + second**-0.5) / 2
     matrices /= np.maximum(sizes, np.finfo(np.float32).tiny)
@@ -223,9 +223,9 @@ def _pairs(grams: Sequence[Floats], matrices: Floats, start: Floats) -> tuple[Fl
 
 
 def brought_out(product: Callable[[Floats], Floats], block: Floats, radius: float) -> Floats:
-    """Return a polynomial of a symmetric matrix times a block, in which large eigenvalues count most.
+    """Return a polynomial of a symmetric matrix times a block, which amplifies large eigenvalues.
 
-    The polynomial is that of Chebyshev, small between ``-radius`` and ``EDGE * radius``. Its scale means nothing.
+    It is a Chebyshev polynomial, small between ``-radius`` and ``EDGE * radius``. Its scale is arbitrary.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def brought_out(product: Callable[[Floats], Floats], block: Floats, radius: floa
     block
         The block.
     radius
-        The largest eigenvalue that noise has.
+        The largest eigenvalue of noise.
     """
     middle, half = radius * (EDGE - 1) / 2, radius * (EDGE + 1) / 2
     last, block = block, (product(block) - middle * block) / half
@@ -246,7 +246,7 @@ def brought_out(product: Callable[[Floats], Floats], block: Floats, radius: floa
 
 
 def _of_unit_noise(grams: Floats) -> Floats:
-    """Return symmetric matrices, each scaled so that the eigenvalues of noise of its size go up to 2."""
+    """Return symmetric matrices, each scaled so that the eigenvalues of noise of its size reach 2."""
     sizes = np.linalg.norm(grams, axis=(1, 2), keepdims=True) / math.sqrt(grams.shape[1])
     scaled: Floats = grams / np.maximum(sizes, np.finfo(np.float32).tiny)
     return scaled

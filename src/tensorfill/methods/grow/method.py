@@ -3,8 +3,8 @@
     minimise  sum over observed p of (X_p - O_p)^2
 
 over tensors X in Tucker form, or over sums of outer products, by alternating least squares with a ridge that the noise
-sets. There is no lambda: held-out entries choose the ranks, from zero upwards. Where a tensor is of low rank, this ends
-at the error of least squares that starts from the truth.
+sets. There is no lambda: the ranks are chosen on held-out entries, from zero upwards. For a tensor of low rank, this
+ends at the error of least squares started from the truth.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .growth import Growth
 class Grow(Method):
     """A model that grows by least squares, for the square loss.
 
-    It suits tensors of low rank. Directions of the residuals that stand above the noise are appended mode by mode, then
-    single terms that no mode shows by itself, as long as held-out entries gain.
+    It suits tensors of low rank. Directions of the residuals that exceed the noise are appended mode by mode, and then
+    single terms that no single mode shows, as long as the held-out error falls.
 
     Parameters
     ----------
     rank
         The rank of every mode (at most its size), one for each mode, or ``"auto"`` to choose it on held-out entries.
         Modes with fewer than eight indices keep all of them in Tucker form. For a sum of outer products, the number
-        of terms. An answer to start from brings its own ranks, and keeps them.
+        of terms. An answer to start from keeps its ranks.
     form
         ``"tucker"``; ``"cp"`` for a sum of outer products, which has fewer unknowns; or ``"auto"`` for the simplest
-        that held-out entries find no worse.
+        that is no worse on held-out entries.
     max_iter, tol
         As in `Method`; an iteration is a sweep over all factors and the core.
 
@@ -61,7 +61,7 @@ class Grow(Method):
     searched_by: ClassVar[str] = "grow"
     square_only: ClassVar[bool] = True
     descends: ClassVar[bool] = False
-    # Fewer held-out entries than a tenth of these do not show what is noise, and all methods are fast.
+    # With fewer, too few entries are held out to tell signal from noise, and all methods are fast.
     fewest_entries: ClassVar[int] = 500
 
     max_iter: int = 50
@@ -85,7 +85,7 @@ class Grow(Method):
         return tuple(name for name in ("rank", "form") if getattr(self, name) == "auto")
 
     def check(self, problem: Problem) -> None:
-        """Refuse a loss that is not the square loss, and ranks of another order."""
+        """Raise an error for a loss other than the square loss, and for ranks of another order."""
         super().check(problem)
         if isinstance(self.rank, Sequence) and not isinstance(self.rank, str):
             order = problem.observations.ndim
@@ -103,17 +103,17 @@ class Grow(Method):
         )
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> SweepSolver:
-        """Return a solver that stands at `start`, or at a model that grew to the ranks."""
+        """Return a solver that starts at `start`, or at a model that grew to the ranks."""
         observations = problem.observations
         if start is None:
             start = self._grown(observations, rng)
         elif not self.can_start_from(start, problem):
             raise ValueError(f"start must be an answer of method '{self.name}' in the same form, but it is {start!r}.")
-        # The ridge follows the noise, so there is no one function that falls at every step.
+        # The ridge follows the noise, so there is no single function that decreases at every step.
         return SweepSolver(_squares(observations, start), falls=False)
 
     def _grown(self, observations: Observations, rng: np.random.Generator) -> Model:
-        """Return a model that grew to the ranks without held-out entries."""
+        """Return a model grown to the ranks without held-out entries."""
         given = self.rank if isinstance(self.rank, Sequence) else [self.rank] * observations.ndim
         growth = Growth(observations, rng)
         model = growth.grown({mode: min(int(given[mode]), observations.shape[mode]) for mode in growth.free})

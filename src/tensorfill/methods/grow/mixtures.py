@@ -1,14 +1,14 @@
 """Weak terms of tensors with small modes: mixtures of the slices along them.
 
-Beside small modes, the unfoldings of the large ones are so wide that hardly two entries share a column, and only strong
-terms show. Added up with the right weights over the combinations of indices of the small modes, the cells, the columns
-fill up, and a term of a fraction of the energy shows. The weights are not known, but some are more likely than others;
-see `weights`. Terms are started from the leading directions of every likely mixture.
+Beside small modes, the unfoldings of the large ones are so wide that hardly any two entries share a column, and only
+strong terms are visible. Summed with the right weights over the combinations of indices of the small modes, the cells,
+the columns fill up, and much weaker terms become visible. The weights are not known, but some are more likely than
+others; see `weights`. Terms are started from the leading directions of every likely mixture.
 
-The leading direction need not be that of the term, nor is its eigenvalue worth much as a sign: a term below the edge of
-noise is spread over several of the leading directions. That is why several of them are tried, in every large mode, and
-why they are judged by how much the term as a whole explains. Its inner product with the values would not do: that is
-large too where a term has found a few large numbers.
+The leading direction need not be that of the term, nor is its eigenvalue a reliable sign: a term below the edge of
+noise is spread over several of the leading directions. So several of them are tried, in every large mode, and they are
+judged by how much the term as a whole explains. Its inner product with the values is not a good criterion, because it
+is also large for a term that fits a few large numbers.
 """
 
 from __future__ import annotations
@@ -31,33 +31,35 @@ from .terms import CLIPPED_AT, clip
 from .weights import LikelyWeights, outer
 
 MOST_WEIGHTS, MOST_WORK = 1500, 2e11
-"""Weights that are tried, as few as make this many multiplications."""
+"""The largest number of weights to try, and the largest number of multiplications for them."""
 
 MORE_IF_CENTRED = 4
-"""So many times more are tried if terms sum to zero along all small modes: each is ten times as likely to show one."""
+"""The factor by which more are tried if terms sum to zero along all small modes: each is ten times as likely to
+succeed."""
 
 MOST_SEPARATE, MOST_PAIRS = 240, 1.5e9
-"""The same if terms cannot be looked for jointly: the sum over the modes, and pairs of entries that share a column."""
+"""The same if terms cannot be searched for jointly: the sum over the modes, and pairs of entries that share a
+column."""
 
 TOGETHER, MOST_IN_GRAMS = 64, 2**24
-"""Weights that are compared with each other, and numbers in their Gram matrices of a mode."""
+"""The number of weights that are processed together, and the size of their Gram matrices of a mode."""
 
 CLEARLY_ABOVE = 20.0
 """A term ends the search if its gain is this much above the median of the first gains of all weights, where one is the
 distance from there to the lower quartile. The best of noise is at 3 to 11, terms at the edge are at 20 to 60."""
 
 STARTS = 32
-"""The starts that are kept, those that explain most."""
+"""The number of starts that are kept, those that explain most."""
 
 MOST_CELLS = 50
-"""With more cells than this there are too many weights to find."""
+"""With more cells than this there are too many weights to try."""
 
 MOST_INDICES = 1000
-"""The Gram matrices of modes with more indices are too large to have one for each pair of cells."""
+"""For modes with more indices, Gram matrices for each pair of cells are too large."""
 
 
 class Starts(NamedTuple):
-    """Starts of terms, a vector for each mode, and whether the best of them is so strong that it may hide others."""
+    """Starts of terms, a vector for each mode, and whether the best of them may hide others."""
 
     vectors: list[list[Floats]]
     may_hide_others: bool
@@ -73,7 +75,7 @@ class Mixtures:
     large
         The modes that are not small.
     clock
-        Ends the work with `TimeUp` when it expires.
+        The work raises `TimeUp` when it expires.
     """
 
     def __init__(
@@ -87,13 +89,13 @@ class Mixtures:
         sizes = [shape[mode] for mode in large]
         dense = [place for place, size in enumerate(sizes) if size <= MOST_INDICES]
         self._entries = SparseUnfoldings(coords[:, large], sizes, dense)
-        # Entries that differ in the small modes only are added up.
+        # Entries that differ only in the small modes are summed.
         self._order, self._starts = groups_of(coords[:, large], tuple(sizes))
         self._places = np.array(coords[self._order[self._starts]][:, large], dtype=np.int64, order="C")
         self._unfoldings = SparseUnfoldings(self._places, sizes, range(len(sizes)))
         pairs = sum(self._unfoldings.pairs(mode) for mode in self._unfoldings.modes)
         self._is_joint = len(sizes) == 3 == len(dense)
-        # Without witnesses, every mode is tried with all weights.
+        # Without joint terms, every mode is tried with all weights.
         most, limit = (
             (MOST_WEIGHTS, MOST_WORK / work_of(len(coords), sizes, math.prod(self._small_sizes)))
             if self._is_joint
@@ -107,9 +109,9 @@ class Mixtures:
         Parameters
         ----------
         residuals
-            What is left of the entries.
+            The residuals of the entries.
         rng
-            Decides what is tried.
+            Draws the weights to try.
         centred
             The modes along which terms sum to zero.
         """
@@ -128,9 +130,9 @@ class Mixtures:
     def _jointly(
         self, likely: LikelyWeights, tried: Sequence[list[Floats]], rng: np.random.Generator
     ) -> tuple[list[Found], bool]:
-        """Return starts from directions of one mode for each of the weights, and whether one of them is clearly a term.
+        """Return starts from directions of one mode for each of the weights, and whether one is clearly a term.
 
-        That ends the search.
+        A clear term ends the search.
         """
         starts: list[Found] = []
         modes = [Mode(self._entries, mode, likely.values, self._cells) for mode in range(3)]
@@ -142,7 +144,7 @@ class Mixtures:
             some = tried[first : first + together]
             rows = outer([np.stack(vectors) for vectors in zip(*some, strict=True)])
             grams = [likely.grams(mode, rows) for mode in range(3)]
-            # Other weights are worth more than the same weights in another mode.
+            # Other weights are more useful than the same weights in another mode.
             first_gains, found = joint_terms(modes[number % 3], rows, grams, rng)
             starts += [Found(gain, [*vectors, *some[place]]) for place, (gain, vectors) in found.items()]
             gains = np.append(gains, first_gains)

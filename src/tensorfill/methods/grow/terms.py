@@ -1,9 +1,9 @@
-"""Rank-one terms of residuals, also those that no single mode shows.
+"""Rank-one terms of residuals, including those that no single mode shows.
 
-A direction below the edge of every mode can still be a term together with directions of the other modes. So the
-leading eigenvectors of every mode, above the edge or not, are each contracted with the residuals. What is left is a
-tensor of one mode less, and its leading directions complete the start of a term. Least squares for all starts side by
-side, one pass over the entries for all of them, shows which of them explain most.
+A direction below the edge of every mode can still be part of a term together with directions of the other modes. So the
+leading eigenvectors of every mode, above the edge or not, are each contracted with the residuals. The result is a
+tensor with one mode less, and its leading directions complete the start of a term. Least squares for all starts
+together, in one pass over the entries, shows which of them explain most.
 
 For tensors with small modes there are other starts; see `mixtures`.
 """
@@ -23,17 +23,17 @@ from ..cp_least_squares import sums_over_rows
 from .contraction import terms_along
 
 STARTS = 8
-"""Eigenvectors of each mode that a term is started from."""
+"""The number of eigenvectors of each mode from which terms are started."""
 
 FIRST_SWEEPS = 2
 ROUNDS = ((40, 2), (12, 4), (6, 8))
-"""Sweeps of least squares on all starts, and then on so many of the best of them at a time."""
+"""Sweeps of least squares: on all starts, and then on fewer and fewer of the best."""
 
 CLIPPED_AT = 2.5
-"""Residuals are clipped at this multiple of their root mean square before directions are looked for."""
+"""Residuals are clipped at this multiple of their root mean square before the search for directions."""
 
 ALIKE = 0.5
-"""Terms whose cosine is above this are one term."""
+"""Terms whose cosine is above this count as one."""
 
 RIDGE = 1e-10
 
@@ -63,7 +63,7 @@ def best_terms(observations: Observations, residuals: Floats, starts: Sequence[S
 
 
 def _distinct(factors: Sequence[Floats], gains: Floats) -> list[int]:
-    """Return terms of which no two are much alike, those that explain most first."""
+    """Return distinct terms, those that explain most first."""
     cosines = np.abs(reduce(np.multiply, [factor.T @ factor for factor in factors]))
     found: list[int] = []
     for term in np.argsort(-gains):
@@ -73,7 +73,7 @@ def _distinct(factors: Sequence[Floats], gains: Floats) -> list[int]:
 
 
 def clip(values: Floats, at: float) -> Floats:
-    """Return values clipped at a multiple of their root mean square, so that a few cannot decide by themselves."""
+    """Return values clipped at a multiple of their root mean square, so that a few of them do not dominate."""
     most = at * float(np.sqrt(np.mean(values * values)))
     return np.clip(values, -most, most)
 
@@ -81,9 +81,9 @@ def clip(values: Floats, at: float) -> Floats:
 def _fitted(
     coords: Integers, values: Floats, factors: list[Floats], sweeps: int
 ) -> tuple[list[Floats], Floats, Floats]:
-    """Return every term after least squares by itself: columns of length one, weights, and gains.
+    """Return every term, fitted separately by least squares: columns of unit length, weights, and gains.
 
-    The gain of a term is how much it lowers the sum of squares.
+    The gain of a term is its reduction of the sum of squares.
     """
     from ...algebra.compiled import cp as kernels
 

@@ -1,4 +1,4 @@
-"""Which weights of the slices along small modes are likely to show a weak term.
+"""Weights of the slices along small modes that are likely to show a weak term.
 
 Let w have a number for each combination of indices of the small modes, a cell. The slices of a tensor, added up with
 these weights, have in each large mode a Gram matrix without diagonal, G(w). Its squared norm beyond what noise has,
@@ -7,11 +7,12 @@ these weights, have in each large mode a Gram matrix without diagonal, G(w). Its
 
 is raised by the square of a term's energy where w has the weights of the term. Since G(w) is a quadratic form of w,
 f is a quartic form, whose coefficients take one pass over the pairs of entries that share a column. So f is known for
-all weights at once. A weak term does not have the highest value, for noise reaches higher somewhere, and near the edge
-of noise it is hardly above the average. So f only says what to try first, and the weights that are tried lie apart.
+all weights at once. A weak term does not have the highest value, because noise reaches higher somewhere, and near the
+edge of noise it is hardly above the average. So f only ranks the weights to try, and these are kept apart from each
+other.
 
-Weights need not be near those of a term, but how near they must be decides how many are needed, and that grows fast
-with the sizes of the small modes. Of 1,800 weights, one at least has a squared cosine of 0.56 with any product of two
+Weights need not equal those of a term, but how near they must be determines how many are needed, which grows fast with
+the sizes of the small modes. Of 1,800 weights, at least one has a squared cosine of 0.56 with any product of two
 vectors of five numbers; for vectors that sum to zero, 460 are enough. So it helps to know that data is centred.
 """
 
@@ -26,17 +27,17 @@ from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 
 DRAWS = 20_000
-"""Random weights that are compared."""
+"""The number of random weights that are compared."""
 
 ALIKE = (0.56, 0.72, 0.85)
-"""Weights whose squared cosine is above this are alike. Those that are not by the first of these come first, and then
-what fits between them by the next."""
+"""Weights whose squared cosine is above this are similar. Those that differ by the first of these come first, and then
+those that differ by the next."""
 
 AT_ONCE = 500
-"""Weights that are compared with those that were taken at once."""
+"""The number of weights that are compared with the selected ones at a time."""
 
 MOST_IN_BLOCK, MOST_STORED = 2**23, 2**26
-"""Numbers in a block, such as some rows of all Gram matrices, and in the Gram matrices, if all of them are kept."""
+"""The largest size of a block, such as some rows of all Gram matrices, and of all Gram matrices if they are stored."""
 
 
 class LikelyWeights:
@@ -56,7 +57,7 @@ class LikelyWeights:
 
     def __init__(self, unfoldings: SparseUnfoldings, cells: Integers, sizes: Sequence[int], values: Floats) -> None:
         self._unfoldings, self._cells, self._sizes = unfoldings, cells, tuple(sizes)
-        # Without units, so that single precision holds their products.
+        # Scaled to unit size, so that single precision can hold their products.
         self.values: Floats = values / (np.sqrt(np.mean(values * values)) or 1.0)
         self._count = int(np.prod(self._sizes))
         self._rows, self._columns = np.tril_indices(self._count)
@@ -68,7 +69,7 @@ class LikelyWeights:
         self._coefficients: Floats = np.sum([self._form(mode) for mode in unfoldings.modes], axis=0)
 
     def _form(self, mode: int) -> Floats:
-        """Return the coefficients for one mode, where noise has the same size in all modes."""
+        """Return the coefficients for one mode, scaled so that noise has the same size in all modes."""
         form, squares = np.zeros((len(self._rows), len(self._rows))), np.zeros(len(self._rows))
         for rows, grams in self._blocks(mode, squares):
             form += grams @ grams.T
@@ -78,7 +79,7 @@ class LikelyWeights:
         return (form - np.diag(squares)) * (self._unfoldings.shape[mode] / total if total else 0.0)
 
     def _blocks(self, mode: int, squares: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield rows of the Gram matrices of all pairs of cells, one matrix a row; add their squares to `squares`."""
+        """Yield rows of the Gram matrices of all pairs of cells, one matrix per row; add their squares to `squares`."""
         size, pairs = self._unfoldings.shape[mode], len(self._rows)
         block = max(1, MOST_IN_BLOCK // (pairs * size))
         for first in range(0, size, block):
@@ -109,12 +110,12 @@ class LikelyWeights:
         return values
 
     def most_likely(self, most: int, centred: Sequence[bool], rng: np.random.Generator) -> list[list[Floats]]:
-        """Return at most so many random weights, each a vector for every small mode: apart, and the likeliest first.
+        """Return random weights, each a vector for every small mode: distinct, and the most likely first.
 
         Parameters
         ----------
         most
-            How many.
+            The largest number of weights.
         centred
             For each small mode, whether its vectors sum to zero.
         rng
@@ -131,7 +132,7 @@ class LikelyWeights:
 
 
 def _with_others(rows: Floats, order: Integers, found: Sequence[int], most: int, alike: float) -> list[int]:
-    """Return at most so many rows: those found before, and others, in order, whose squared cosines are below `alike`.
+    """Return at most `most` rows: those in `found`, and others, in order, whose squared cosines are below `alike`.
 
     The rows have length one.
     """
@@ -140,7 +141,7 @@ def _with_others(rows: Floats, order: Integers, found: Sequence[int], most: int,
         if len(taken) >= most:
             break
         some = order[first : first + AT_ONCE]
-        # Most are alike to one that was taken before, and need not be compared with each other.
+        # Most are similar to one that was selected before, and need not be compared with each other.
         some = some[np.all((rows[some] @ rows[taken].T) ** 2 < alike, axis=1)]
         apart = (rows[some] @ rows[some].T) ** 2 < alike
         here: list[int] = []

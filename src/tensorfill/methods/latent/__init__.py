@@ -1,4 +1,4 @@
-"""Sums of low-rank unfoldings whose right factors live on observed columns: latent norms, and greedy terms."""
+"""Sums of low-rank unfoldings whose right factors are nonzero at observed columns: latent norms, and greedy terms."""
 
 from .ffw import Ffw
 from .greedy import Greedy

@@ -1,4 +1,4 @@
-"""What the methods of this folder share: the modes of their unfoldings, and where they can start."""
+"""The base class of the methods in this folder: the modes of their unfoldings, and their starting points."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LatentMethod(Method):
             raise Unsuited(f"method '{self.name}' stores numbers for every column of its unfoldings. {error}") from None
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes spelled out."""
+        """Return the same settings with explicit modes."""
         return replace(self, modes=self.unfolded_modes(problem))
 
     def unfolded_modes(self, problem: Problem) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ def _weighted(weight: float, part: Component) -> Component:
 
 
 def answer(shape: Sequence[int], blocks: Sequence[Component], dtype: np.dtype[np.floating]) -> FoldedLowRank:
-    """Return a sum of components as a model with orthonormal vectors, without what is rounding."""
+    """Return a sum of components as a model with orthonormal vectors, without rounding errors."""
     parts = []
     for block in blocks:
         part = block.orthonormal()
@@ -85,7 +85,7 @@ def answer(shape: Sequence[int], blocks: Sequence[Component], dtype: np.dtype[np
 
 
 def leading_start(rows: int, width: int, rng: np.random.Generator, last: Floats | None = None) -> Floats:
-    """Return a block to start a subspace iteration from: what was found before, and random columns beside it."""
+    """Return a starting block for subspace iteration: the previous result, and random columns."""
     fresh = rng.standard_normal((rows, min(width, rows)))
     if last is None:
         return fresh

@@ -6,7 +6,7 @@
 
 The ball of this norm is spanned by the terms sqrt(I_d) fold_d(u v^T) with unit vectors u and v. The term that the
 gradient points at is the leading singular pair of one of its unfoldings, a sparse matrix: the one with the largest
-sqrt(I_d) sigma_d. A step adds the leading terms of every mode, and then corrects all terms together: with U_d and V_d
+sqrt(I_d) sigma_d. A step adds the leading terms of every mode, and then corrects all terms jointly: with U_d and V_d
 orthonormal bases of the left and right vectors, it lowers
 
     f(sum_d fold_d(U_d S_d V_d^T)) + lam sum_d |S_d|_* / sqrt(I_d)
@@ -17,7 +17,7 @@ problem, and
 
     gap = F(X) - (1/2 |O|^2 - 1/2 |O - t R|^2)  >=  F(X) - the minimum,
 
-so every step says how far it is from the minimum.
+so every step bounds the distance from the minimum.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from .base import LatentMethod, answer
 from .terms import LatentSquares, LeadingPairs
 
 RATIO = 0.5
-"""Each lambda of the path is this much of the last."""
+"""The ratio of consecutive lambdas on the path."""
 
 POINTS = 12
 """The number of lambdas on the path."""
 
 PATH_STEPS = 8
-"""The most steps at each point of a path."""
+"""The largest number of steps at each point of a path."""
 
 NEW_TERMS = 4
-"""The terms that a step adds in each mode."""
+"""The number of terms that a step adds in each mode."""
 
 SWEEPS = 2
-"""The sweeps that find them; the next step goes on from what these leave."""
+"""The sweeps that find them; the next step has a warm start."""
 
 CORRECTIONS = 10
-"""The proximal gradient steps after new terms."""
+"""The number of proximal gradient steps after new terms."""
 
 NOTHING = 1e-10
-"""A vector with a smaller share than this beyond a basis lies in its span; so small singular values are rounding."""
+"""A vector with a smaller share than this outside a basis lies in its span; smaller singular values are rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +66,9 @@ class Ffw(LatentMethod):
     """The scaled latent nuclear norm by Frank-Wolfe steps, for the square loss.
 
     The answer is a sum of low-rank matrices, one for each mode, folded into tensors. An iteration takes a few products
-    with the sparse unfoldings of the gradient, and ten corrections of about 2 k multiplications an entry with k terms.
-    Nothing of the size of the tensor is made. Take it as a convex baseline for sparse data: no bad
-    minima, but large values are shrunk, so where the data is truly of low rank others are nearer.
+    with the sparse unfoldings of the gradient, and ten corrections of about 2 k multiplications per entry with k terms.
+    Nothing of the size of the tensor is allocated. Use it as a convex baseline for sparse data: it has no bad minima,
+    but large values are shrunk, so other methods are more accurate for data of truly low rank.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class Ffw(LatentMethod):
     Notes
     -----
     The published method adds the term of one mode, and changes only its weight against all others, by a line search.
-    Here the leading terms of all modes, which are found anyway, are added, and all terms are corrected within their
-    span, which saves most of the steps. It also makes a bound of the norm, which Frank-Wolfe steps otherwise need,
-    unnecessary, so that the norm has a weight.
+    Here the leading terms of all modes, which are computed anyway, are added, and all terms are corrected within their
+    span, which saves most of the steps. The bound of the norm that Frank-Wolfe steps otherwise need is then
+    unnecessary, so the norm has a weight instead.
 
     References
     ----------
@@ -121,17 +121,17 @@ class Ffw(LatentMethod):
         return {"objective": loss, "lam": loss - 1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return falling lambdas, from just below the one at which the answer is zero."""
+        """Return decreasing lambdas, from just below the one at which the answer is zero."""
         if not self.open_settings:
             return ()
         squares = LatentSquares(problem, self.unfolded_modes(problem))
         found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, self.blocks_of(None, problem))
-        # Data that is zero everywhere has no scale, and any lambda gives zero.
+        # Data that is zero everywhere has no scale, and the answer is zero for any lambda.
         largest = _steepness(found, squares.shape) or 1.0
         return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
 
     def rescaled(self, ratio: float) -> Self:
-        """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""
+        """Return the settings for `ratio` times as many entries: the singular values of noise grow with its root."""
         return replace(self, lam=float(self.lam) * math.sqrt(ratio))
 
     def approach(
@@ -150,31 +150,31 @@ class Ffw(LatentMethod):
         return result
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> FFWSolver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         squares = LatentSquares(problem, self.unfolded_modes(problem))
         return FFWSolver(squares, self.blocks_of(start, problem), float(self.lam), problem, rng)
 
 
 class FFWSolver:
-    """Frank-Wolfe steps with corrections at work on one problem.
+    """Frank-Wolfe steps with corrections, for one problem.
 
     Parameters
     ----------
     squares
         The loss.
     blocks
-        Where to start, one component for each mode.
+        The starting point, one component for each mode.
     lam
         The weight of the norm.
     problem
         The observations.
     rng
-        Decides where searches for singular vectors start.
+        Draws the starting vectors of searches for singular vectors.
 
     Attributes
     ----------
     gap
-        How far the objective before the last step was from the minimum, at most.
+        An upper bound of the distance of the objective before the last step from the minimum.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class FFWSolver:
         self.gap = math.inf
 
     def progress(self) -> Progress:
-        """Return the current state; the objective falls at every step."""
+        """Return the current state; the objective decreases at every step."""
         return Progress(self._objective, self._objective, tuple(block.rank for block in self._blocks))
 
     def model(self) -> FoldedLowRank:
@@ -208,7 +208,7 @@ class FFWSolver:
         correction = Correction(self._squares, [_span(block, terms) for block in self._blocks], self._prices)
         for _ in range(CORRECTIONS):
             correction.step()
-        # At the minimum, rounding may raise what cannot fall any more.
+        # At the minimum, rounding may increase the objective.
         if correction.objective < self._objective:
             self._blocks = correction.blocks()
             self._residuals, self._objective = correction.residuals, correction.objective
@@ -222,7 +222,7 @@ class FFWSolver:
 
 
 class Span(NamedTuple):
-    """The matrices U S V^T between two orthonormal bases, one of them at the moment.
+    """The matrices U S V^T between two orthonormal bases, and the current S.
 
     Parameters
     ----------
@@ -241,21 +241,21 @@ class Span(NamedTuple):
 
 
 class Correction:
-    """Accelerated proximal gradient steps on the small matrices of some spans; the objective falls at every step.
+    """Accelerated proximal gradient steps on the small matrices of some spans; the objective decreases at every step.
 
     Parameters
     ----------
     squares
         The loss.
     spans
-        Where to start.
+        The starting point.
     prices
         The weight of the nuclear norm of each of them.
 
     Attributes
     ----------
     residuals, objective
-        Those of the current matrices.
+        The residuals and the objective of the current matrices.
     """
 
     def __init__(self, squares: LatentSquares, spans: Sequence[Span], prices: Sequence[float]) -> None:
@@ -267,7 +267,7 @@ class Correction:
         self._since = 0
 
     def step(self) -> None:
-        """Step from beyond the last two points, or from the last one where that does not lower the objective."""
+        """Step from the extrapolated point, or from the last one if that does not lower the objective."""
         for gamma in {self._since / (self._since + 3): None, 0.0: None}:
             start = [now + gamma * (now - last) for now, last in zip(self._cores, self._last, strict=True)]
             cores, spectra = self._proximal(start, self.residuals + gamma * (self.residuals - self._last_residuals))
@@ -282,7 +282,7 @@ class Correction:
 
     def _proximal(self, start: Sequence[Floats], residuals: Floats) -> tuple[list[Floats], list[Floats]]:
         """Return the matrices after a proximal gradient step, and their singular values."""
-        # The sum of as many orthonormal parts as there are modes has this curvature at most.
+        # The sum of one orthonormal part for each mode has at most this curvature.
         step = 1 / len(start)
         cores, spectra = [], []
         for span, core, price in zip(self._spans, start, self._prices, strict=True):
@@ -327,8 +327,8 @@ def _span(block: Component, terms: Mapping[int, Component]) -> Span:
 
 
 def _with_columns(basis: Floats, columns: Floats) -> Floats:
-    """Return an orthonormal basis with what orthonormal columns have beyond its span, if anything."""
-    # A second time, because the first leaves rounding that the division magnifies.
+    """Return an orthonormal basis extended by the part of orthonormal columns outside its span, if any."""
+    # A second time, because the division magnifies the rounding errors of the first.
     for _ in range(2):
         columns = columns - basis @ (basis.T @ columns)
         lengths, vectors = np.linalg.eigh(columns.T @ columns)

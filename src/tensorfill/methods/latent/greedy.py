@@ -3,8 +3,8 @@
     minimise  f(X) = 1/2 sum over observed p of (X_p - O_p)^2 + 1/2 <X, S X>,    X = sum_t w_t fold_{d(t)}(u_t v_t^T),
 
 one term after the other. The next term is the leading singular pair of an unfolding of the gradient: of all modes, the
-one that lowers f most. Then the weights of all terms are refitted by least squares, so that the gradient is at right
-angles to every term that is there already.
+one that lowers f most. Then the weights of all terms are refitted by least squares, so that the gradient is
+orthogonal to every earlier term.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .base import LatentMethod, answer
 from .terms import LatentSquares, LeadingPairs, Terms
 
 SWEEPS = 8
-"""The sweeps that find a leading pair, which is never found again."""
+"""The sweeps that find a leading pair, which is not refined later."""
 
 RIDGE = 1e-12
-"""Added to the diagonal of H, relative to its mean, so that terms that repeat others can be solved for."""
+"""Added to the diagonal of H, relative to its mean, so that linearly dependent terms can be solved for."""
 
 RANKS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64)
 """The numbers of terms to try."""
@@ -40,9 +40,9 @@ class Greedy(LatentMethod):
 
     The answer is a sum of low-rank matrices, one for each mode, folded into tensors. An iteration adds one term: a few
     products with the sparse unfoldings of the gradient, and one pass over the entries for each term. Nothing of the
-    size of the tensor is made. Take it if a few terms in whole unfoldings are enough, or as a baseline: early terms are
-    never taken back, and the right vector of a term knows only the columns with observed entries, unless a graph tells
-    it more.
+    size of the tensor is allocated. Use it if a few terms are enough, or as a baseline: early terms are
+    never revised, and the right vector of a term is zero outside the columns with observed entries, unless a graph
+    extends it more.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Greedy(LatentMethod):
 
     Notes
     -----
-    The published method looks for the rank-one matrix that lowers the loss most; for missing entries this has no closed
+    The published method uses the rank-one matrix that lowers the loss most; for missing entries this has no closed
     form, and the leading pair of the gradient with its best weight takes its place.
 
     References
@@ -90,13 +90,13 @@ class Greedy(LatentMethod):
         return ("rank",) if is_auto(self.rank, "rank") else ()
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing numbers of terms."""
+        """Return increasing numbers of terms."""
         return [Axis("rank", RANKS)] if self.open_settings else ()
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> GreedySolver:
-        """Return a solver that stands at `start`, or at zero if that has all its terms already.
+        """Return a solver that starts at `start`, or at zero if that has all its terms.
 
-        Such terms were made for other entries or for another roughness, and nothing would be left to do.
+        Such terms belong to other entries or another roughness, and no step would be left to improve them.
         """
         blocks = self.blocks_of(start, problem)
         if sum(block.rank for block in blocks) >= int(self.rank):
@@ -106,18 +106,18 @@ class Greedy(LatentMethod):
 
 
 class GreedySolver:
-    """Greedy terms at work on one problem.
+    """Greedy terms, for one problem.
 
     Parameters
     ----------
     terms
-        Where to start.
+        The starting point.
     rank
         The number of terms at the end.
     problem
         The observations.
     rng
-        Decides where searches for singular vectors start.
+        Draws the starting vectors of searches for singular vectors.
     """
 
     def __init__(self, terms: Terms, rank: int, problem: Problem, rng: np.random.Generator) -> None:
@@ -125,7 +125,7 @@ class GreedySolver:
         self._dtype, self._pairs = problem.observations.dtype, LeadingPairs(rng, SWEEPS)
 
     def progress(self) -> Progress:
-        """Return the current state; the objective falls at every step."""
+        """Return the current state; the objective decreases at every step."""
         return Progress(self._terms.value, self._terms.value, self._terms.ranks)
 
     def model(self) -> FoldedLowRank:
@@ -133,7 +133,7 @@ class GreedySolver:
         return answer(self._terms.squares.shape, self._terms.blocks, self._dtype)
 
     def step(self) -> None:
-        """Add the term that lowers the objective most, and refit all weights; with all terms there, nothing changes."""
+        """Add the term that lowers the objective most, and refit all weights; do nothing if all terms are there."""
         if sum(self._terms.ranks) >= self._rank:
             return
         best, most = None, 0.0
@@ -151,7 +151,7 @@ class GreedySolver:
 
 
 def _least_squares(terms: Terms) -> Floats:
-    """Return the weights with the least objective, the solution of H w = b."""
+    """Return the weights that minimise the objective, the solution of H w = b."""
     hessian = terms.hessian
     damped = hessian + RIDGE * float(np.trace(hessian)) / len(hessian) * np.eye(len(hessian))
     weights: Floats = np.linalg.solve(damped, terms.slopes)

@@ -7,7 +7,7 @@ For the square loss over the observed entries P and a roughness S, the objective
     H_st = <A_s, (P + S) A_t>,    b_t = <A_t, O>,    A_t = fold(u_t v_t^T).
 
 The column of H of a new term is one product of a sparse matrix, the new term at the observed entries, with the right
-vectors of all terms; with a roughness it is sparse plus low-rank. Nothing of the size of the tensor is made.
+vectors of all terms; with a roughness it is sparse plus low-rank. Nothing of the size of the tensor is allocated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..problem import Problem
 from .base import leading_start
 
 WIDTH = 8
-"""The columns of the block that finds a leading pair; those beside the first are where the next pair comes from."""
+"""The number of columns of the block that finds a leading pair; the others give the next pair a warm start."""
 
 
 class LatentSquares:
@@ -62,7 +62,7 @@ class LatentSquares:
         rough: list[WeightedComponent] = []
         if self._roughness is not None:
             rough = self._roughness.of_terms([(1.0, block) for block in blocks], self.shape)
-        # The loop over the columns takes one term at least.
+        # The loop over the columns needs at least one term.
         terms = rough or [(1.0, Component.zero(self.shape, mode, seen.dtype))]
         return SparsePlusLowRank(self._pattern, mode, terms, seen)
 
@@ -89,7 +89,7 @@ class Terms:
     squares
         The loss.
     blocks
-        The terms of each mode: a component whose vectors have length one, with the weights as singular values.
+        The terms of each mode: a component with unit vectors, and the weights as singular values.
     hessian, slopes
         H and b, in the order of the blocks.
     """
@@ -125,12 +125,12 @@ class Terms:
     def value(self) -> float:
         """The objective."""
         weights, seen = self.weights, self.residuals + self.squares.values
-        # The roughness is what the quadratic form has beyond the observed entries.
+        # The roughness is the part of the quadratic form beyond the observed entries.
         rough = float(weights @ self.hessian @ weights - seen @ seen) if self.squares.is_rough else 0.0
         return 0.5 * float(self.residuals @ self.residuals) + 0.5 * rough
 
     def with_term(self, term: Component) -> Terms:
-        """Return the terms and one more, of weight zero."""
+        """Return the terms with one more, of weight zero."""
         place = [block.mode for block in self.blocks].index(term.mode)
         block = self.blocks[place]
         longer = Component(
@@ -154,14 +154,14 @@ class Terms:
 
 
 class LeadingPairs:
-    """The leading singular pairs of the gradient along a run, each search from the block of the one before.
+    """Finds the leading singular pairs of the gradient during a run, each with a warm start from the last.
 
     Parameters
     ----------
     rng
-        Decides where the first search starts.
+        Draws the starting vectors of the first search.
     sweeps
-        The sweeps of a search.
+        The number of sweeps of a search.
     """
 
     def __init__(self, rng: np.random.Generator, sweeps: int) -> None:
@@ -184,7 +184,7 @@ class LeadingPairs:
 
 
 def _single_terms(block: Component) -> list[Component]:
-    """Return the terms of a block, each by itself."""
+    """Return the terms of a block as separate components."""
     return [
         Component(block.mode, block.u[:, [r]], np.ones(1), np.ascontiguousarray(block.v[:, [r]]))
         for r in range(block.rank)

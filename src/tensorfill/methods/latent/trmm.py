@@ -3,7 +3,7 @@
     minimise  1/2 sum over observed p of (X_p - O_p)^2 + lam/2 sum_d |unfold_d X_d|_*^2,    X = sum_d X_d.
 
 A squared nuclear norm is the least of trace(X_d^T T^-1 X_d) over positive matrices T of trace one. With
-T_d = B_d B_d^T, |B_d|_F = 1, what is left of the problem is a function of these small factors, the value of a linear
+T_d = B_d B_d^T, |B_d|_F = 1, the problem becomes a function of these small factors, the value of a linear
 system on the observed entries:
 
     g(B) = max over z of  <z, O> - 1/2 z^T K z = 1/2 <z, O>  at  K z = O,
@@ -15,7 +15,7 @@ solve for z, and outer ones go along the spheres: the gradient of g is - 1/lam u
 
     <z, O> - 1/2 |z|^2 - 1/(2 lam) sum_d |unfold_d z|_2^2
 
-is below the minimum, which tells how far g is from it.
+is a lower bound of the minimum.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from .base import LatentMethod, answer, leading_start
 from .terms import LatentSquares, LeadingPairs
 
 RATIO = 0.4
-"""Each lambda of the path is this much of the last."""
+"""The ratio of consecutive lambdas on the path."""
 
 POINTS = 10
 """The number of lambdas on the path."""
 
 RANKS = (20, 40)
 FIRST_RANK = 10
-"""The columns of the factors to try, and those while lambda is chosen."""
+"""The numbers of columns of the factors to try, and the number while lambda is chosen."""
 
 INNER_TOLERANCE = 1e-6
 INNER_STEPS = 100
-"""Inner conjugate gradients end at residuals of this share of the observations, or after so many steps."""
+"""Inner conjugate gradients end at residuals of this size relative to the observations, or after this many steps."""
 
 SWEEPS = 3
 SMALL = 0.1
-"""The sweeps that find singular vectors to start from, and their size beside factors that are there already."""
+"""The sweeps for the initial singular vectors, and their size relative to factors of a warm start."""
 
 SUFFICIENT = 1e-4
-"""A step must lower g by this share of what the gradient promises."""
+"""A step must lower g by this share of the decrease that the gradient predicts."""
 
 MOST_HALVINGS = 12
-"""After this many halvings without a fall of g, the point stays where it is."""
+"""After this many halvings without a decrease of g, the point is not changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +68,8 @@ class Trmm(LatentMethod):
 
     The answer is a sum of low-rank matrices, one for each mode, folded into tensors. An iteration solves one or two
     linear systems on the observed entries, each by some tens of conjugate gradient steps of about 2 r multiplications
-    an entry and mode. Nothing of the size of the tensor is made. Take it as a convex baseline for sparse data
-    that keeps its ranks small by itself; as all latent norms it shrinks large values.
+    per entry and mode. Nothing of the size of the tensor is allocated. Use it as a convex baseline for sparse data
+    that keeps ranks small without a limit; like all latent norms it shrinks large values.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Trmm(LatentMethod):
         The weight of the squared norms, or ``"auto"`` to choose it on held-out entries, from large to small.
     rank
         The columns of the factor of each mode, at most its size, or ``"auto"`` to choose it on held-out entries. The
-        problem is convex, so that more than the answer needs costs time only.
+        problem is convex, so larger ranks than needed only cost time.
     modes
         The modes of the unfoldings; by default those of `Nort`.
     max_iter, tol
@@ -85,8 +85,8 @@ class Trmm(LatentMethod):
 
     Notes
     -----
-    The published method offers trust regions too. Here conjugate gradients with linear systems that start from the last
-    solution are used, and the factors start with the leading singular vectors of the observed entries.
+    The published method offers trust regions too. Here conjugate gradients are used, whose linear systems start from
+    the last solution, and the factors start with the leading singular vectors of the observed entries.
 
     References
     ----------
@@ -121,26 +121,26 @@ class Trmm(LatentMethod):
         return tuple(name for name in ("lam", "rank") if is_auto(getattr(self, name), name))
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return falling lambdas, and then larger ranks."""
+        """Return decreasing lambdas, and then larger ranks."""
         paths = []
         if is_auto(self.lam, "lam"):
             squares = LatentSquares(problem, self.unfolded_modes(problem))
-            # The lambda at which the leading term of the observed entries, by itself, is halved.
+            # The lambda at which the leading term of the observed entries, alone, is halved.
             found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, self.blocks_of(None, problem))
             unit = max((squares.products(_alone(term), [_alone(term)])[0].item() for term in found), default=1.0)
             paths.append(Axis("lam", [unit * RATIO**step for step in range(POINTS)], meanwhile=unit))
         if is_auto(self.rank, "rank"):
-            # With a given lambda nothing has been tried with the first rank yet.
+            # With a given lambda, nothing has been tried with the first rank.
             values = RANKS if paths else (FIRST_RANK, *RANKS)
             paths.append(Axis("rank", values, meanwhile=FIRST_RANK))
         return paths
 
     def rescaled(self, ratio: float) -> Self:
-        """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""
+        """Return the settings for `ratio` times as many entries: the singular values of noise grow with its root."""
         return replace(self, lam=float(self.lam) * math.sqrt(ratio))
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> TRMMSolver:
-        """Return a solver whose factors stand at those of `start`, or at leading vectors of the observed entries."""
+        """Return a solver whose factors start at those of `start`, or at leading vectors of the observed entries."""
         dual = Dual(LatentSquares(problem, self.unfolded_modes(problem)), float(self.lam))
         blocks = self.blocks_of(start, problem)
         given = [block.u * np.sqrt(block.s) for block in blocks]
@@ -223,14 +223,14 @@ class Dual:
 
 
 class TRMMSolver:
-    """Conjugate gradients on the spheres at work on one problem.
+    """Conjugate gradients on the spheres, for one problem.
 
     Parameters
     ----------
     dual
         The function to minimise.
     factors
-        Where to start.
+        The starting point.
     problem
         The observations.
     """
@@ -243,7 +243,7 @@ class TRMMSolver:
         self._length = 1.0 / max(math.sqrt(_product(self._gradient, self._gradient)), np.finfo(np.float64).tiny)
 
     def progress(self) -> Progress:
-        """Return the current state; the value of the dual problem falls at every step."""
+        """Return the current state; the value of the dual problem decreases at every step."""
         return Progress(self._now.value, self._now.value, tuple(factor.shape[1] for factor in self._now.factors))
 
     def model(self) -> FoldedLowRank:
@@ -252,7 +252,7 @@ class TRMMSolver:
         return answer(self._dual.squares.shape, parts, self._dtype)
 
     def step(self) -> None:
-        """Go along the conjugate direction, or along the gradient if that one does not lead down."""
+        """Go along the conjugate direction, or along the gradient if that is not a descent direction."""
         for along in (self._along, [-each for each in self._gradient]):
             there = self._searched(along)
             if there is not None:
@@ -264,14 +264,14 @@ class TRMMSolver:
         before = [_tangent(factor, last) for factor, last, _ in pairs]
         onward = [_tangent(factor, each) for factor, _, each in pairs]
         change = [new - old for new, old in zip(gradient, before, strict=True)]
-        # Hestenes and Stiefel's rule. Below zero it starts anew.
+        # The Hestenes-Stiefel rule; a negative value restarts the method.
         curvature = _product(onward, change)
         share = max(0.0, _product(gradient, change) / curvature) if curvature else 0.0
         self._now, self._gradient = there, gradient
         self._along = [share * each - slope for each, slope in zip(onward, gradient, strict=True)]
 
     def _searched(self, along: Sequence[Floats]) -> Solution | None:
-        """Return the solution along a direction where g has fallen enough, or None if there is none."""
+        """Return the solution along a direction at which g has decreased enough, or None if there is none."""
         now, slope = self._now, _product(self._gradient, along)
         if not slope < 0:
             return None
@@ -279,7 +279,7 @@ class TRMMSolver:
         for _ in range(MOST_HALVINGS):
             factors = [_sphere(factor + length * each) for factor, each in zip(now.factors, along, strict=True)]
             there = self._dual.solved(factors, now.z)
-            # The parabola through g and its slope here and g there.
+            # The parabola through g and its slope at the start, and g at the new point.
             bend = there.value - now.value - length * slope
             best = -slope * length**2 / (2 * bend) if bend > 0 else 4 * length
             if there.value < now.value + SUFFICIENT * length * slope:

@@ -1,4 +1,4 @@
-"""NORT and what is only NORT's: its steps, its momentum, its stages for robust losses, and its search."""
+"""NORT: its steps, its momentum, its stages for robust losses, and its search."""
 
 from .method import Nort
 from .modes import default_modes

@@ -1,8 +1,8 @@
-"""Descending to a lambda: falling singular value thresholds, each solved from the answer of the last.
+"""Descending to a lambda: decreasing singular value thresholds, each with a warm start from the last.
 
-From zero, a small lambda with a nonconvex penalty admits whatever its first steps look like: ranks jump to their limit
-and the answer is stuck in a bad critical point. Larger lambdas first keep ranks small and let the strong directions
-settle before the weak ones come in.
+From zero, a small lambda with a nonconvex penalty admits arbitrary directions of its first steps: ranks jump to their
+limit and the answer is stuck in a bad critical point. Larger lambdas first keep ranks small and let the strong
+directions converge before the weak ones appear.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from .solver import NortSolver
 
 RATIO = 0.75
-"""Each threshold of a path is this much of the last."""
+"""The ratio of consecutive thresholds on a path."""
 
 SMALLEST_CUT = 1e-4
-"""A path ends at this share of its first threshold."""
+"""The last threshold of a path, relative to the first."""
 
 MOST_POINTS = math.ceil(math.log(SMALLEST_CUT) / math.log(RATIO))
-"""The number of points of the longest path."""
+"""The largest number of points on a path."""
 
 SPARE_RANK = 5
-"""From one point of a path to the next, a rank may double and gain this many."""
+"""From one point of a path to the next, a rank may double, plus this many."""
 
 PATH_TOLERANCE = 3e-4
 PATH_ITERATIONS = 50
-"""How far each point of a path is solved; the best is then solved to the end."""
+"""The iterations at each point of a path; the best is then run to convergence."""
 
 
 class RankGuard:
-    """A solver that refuses to go on when ranks run away.
+    """A solver that raises an error when ranks run away.
 
-    A nonconvex penalty leaves large singular values nearly as they are. If its threshold is below the singular values
+    A nonconvex penalty leaves large singular values nearly unchanged. If its threshold is below the singular values
     of noise, it keeps all of them: ranks double from step to step, up to the full rank, and the answer repeats the
     noise. On sparse data this takes minutes. Ranks have run away if each is more than half the full one and a Tucker
     model of these ranks has more unknowns than there are entries.
@@ -56,7 +56,7 @@ class RankGuard:
     solver
         The solver, which has no rank limits.
     settings, problem
-        The method and the problem that it solves.
+        The method and the problem.
     """
 
     def __init__(self, solver: NortSolver | PolishingSolver, settings: Nort, problem: Problem) -> None:
@@ -72,11 +72,11 @@ class RankGuard:
         return self._solver.model()
 
     def state(self) -> dict[str, Any]:
-        """Return where the solver stands."""
+        """Return the state of the solver."""
         return self._solver.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Let the solver stand where another stood."""
+        """Restore the state of another solver."""
         self._solver.restore(state)
 
     def step(self) -> None:
@@ -112,7 +112,7 @@ def room_for(limits: Sequence[int], ranks: Sequence[int]) -> tuple[int, ...]:
 
 
 def with_room(method: Nort, problem: Problem, start: Model | None) -> Nort:
-    """Return the method of the next point of a path, with room for the ranks of `start` to grow."""
+    """Return the method of the next point of a path, with rank limits that allow the ranks of `start` to grow."""
     limits = method.regulariser(problem).max_ranks
     return replace(method, max_rank=room_for(limits, (0,) * len(limits) if start is None else start.ranks))
 
@@ -135,7 +135,7 @@ def approached(
 
 
 def _stages(settings: Nort, problem: Problem, rng: np.random.Generator) -> Iterator[Nort]:
-    """Return the method with falling lambdas, all above its own."""
+    """Return the method with decreasing lambdas, all above the requested one."""
     regulariser = settings.regulariser(problem)
     largest = largest_cut(settings, problem, rng)
     if regulariser.total == 0 or largest == 0:
@@ -148,7 +148,7 @@ def _stages(settings: Nort, problem: Problem, rng: np.random.Generator) -> Itera
         yield replace(
             settings,
             lam=[scale * lam for lam in regulariser.lam],
-            # The penalty of the lambda that was asked for, whatever the lambda of the stage.
+            # The penalty of the requested lambda, at every lambda of the stages.
             penalty=regulariser.penalties,
             theta="auto",
             max_iter=min(settings.max_iter, PATH_ITERATIONS),

@@ -14,15 +14,15 @@ from ...observations import Observations
 ALWAYS_DENSE_SIZE = 2**16
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
 ALWAYS_DENSE_DENSITY = 0.8
-"""Up to the first size dense storage is about as fast, and has no loops to compile. Up to the second size it is
-faster from the density beside it on, and for larger tensors from the last density on. Measured by
+"""Up to the first size dense storage is about as fast, and has no loops to compile. Up to the second size it is faster
+from the density beside it on, and for larger tensors from the last density on. Measured by
 ``benchmarks/storage.py``."""
 
 DENSE_COPIES = 6
-"""Arrays of the tensor's size that dense storage holds at its peak."""
+"""The peak number of arrays of the size of the tensor in dense storage."""
 
 FEWEST_COLUMNS = 16
-"""Columns of an unfolding's length that sparse storage holds at its peak, for an answer of rank one."""
+"""The peak number of columns of an unfolding's length in sparse storage, for an answer of rank one."""
 
 
 def dense_is_faster(observations: Observations) -> bool:
@@ -39,12 +39,12 @@ FEWEST_IN_COLUMN = 0.25
 """With fewer observed entries than this for each column of an unfolding, hardly any two entries share a column."""
 
 MANY_COLUMNS = 2**19
-"""A component of a shorter unfolding is kept at all columns, whatever their number of entries: it takes little
+"""A component of a shorter unfolding is stored at all columns, for any number of entries, because it takes little
 memory."""
 
 
 def sparse_columns(observations: Observations, modes: Sequence[int], *, fewest: int = MANY_COLUMNS) -> tuple[int, ...]:
-    """Return the modes whose components are kept at the observed columns only.
+    """Return the modes whose components are stored at the observed columns only.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def sparse_columns(observations: Observations, modes: Sequence[int], *, fewest: 
     modes
         The regularised modes.
     fewest
-        How many columns such a mode has at least.
+        The least number of columns of such a mode.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def sparse_columns(observations: Observations, modes: Sequence[int], *, fewest: 
 
 
 FEWEST_TOGETHER = 0.02
-"""If no more than this share of the entries shares its column with another, low rank relates no two rows."""
+"""If at most this share of the entries has another entry in its column, low rank relates hardly any rows."""
 
 
 def are_alone(observations: Observations, modes: Sequence[int]) -> bool:

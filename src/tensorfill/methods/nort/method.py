@@ -31,10 +31,10 @@ from .solver import NortSolver
 from .units import regulariser_in_unit
 
 STEP_MARGIN = 1.01
-"""The default tau is this much above the curvature."""
+"""The ratio of the default tau to the curvature."""
 
 ROUNDING = 1e-9
-"""A tau below the curvature by this share counts as equal to it: that of graphs is found by iterations."""
+"""A tau below the curvature by at most this share counts as equal, because that of graphs is found by iterations."""
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Nort(Method):
         object with `value` and `prox`, or one of these for each regularised mode.
     theta
         The parameter of a penalty given by name: one number, one for each regularised mode, or ``"auto"``. With
-        ``lam="auto"`` held-out entries choose it; otherwise the penalty bends at its singular value threshold.
+        ``lam="auto"`` it is chosen on held-out entries; otherwise the penalty bends at its singular value threshold.
     modes
         The regularised modes; by default those of eight indices or more, unless their unfolding has many more columns
         than there are entries (see `default_modes`).
@@ -63,27 +63,26 @@ class Nort(Method):
         Inverse step length; by default just above the curvature of the loss. A larger one brings the answer closer
         to the problem with the exact sum of penalties, and costs iterations.
     momentum
-        ``"restart"`` (also ``True``) extrapolates by (k - 1) / (k + 2) in the k-th step since the last refusal,
+        ``"restart"`` (also ``True``) extrapolates by (k - 1) / (k + 2) in the k-th step since the last rejection,
         ``"adaptive"`` doubles and halves the extrapolation as Algorithm 2 does, ``False`` is sNORT.
     descend
-        Whether `tensorfill.complete` reaches a given lambda through larger ones, if it has no answer to start from.
-        ``"auto"`` does so unless `max_rank` is given: a rank limit keeps ranks small as well, and is kinder to weak
+        Whether `tensorfill.complete` reaches a given lambda through larger ones, if it has no warm start.
+        ``"auto"`` does so unless `max_rank` is given: a rank limit also keeps ranks small, and preserves weak
         directions.
     polish
         Whether alternating least squares on the ranks found so far takes large steps between those of NORT (see
         `tensorfill.methods.nort.polishing`). Such a step is kept only if the objective falls, so the answer is a
         critical point of the same objective, reached sooner. ``"auto"`` does so for large sparse data with the square
-        loss and without graphs, unless the penalty is the nuclear norm, which shrinks what least squares does not. A
+        loss and without graphs, unless the penalty is the nuclear norm, which shrinks, unlike least squares. A
         search for lambda does so only if this is ``True``.
     svd
         ``"exact"`` decomposes every unfolding in full, which needs dense storage; ``"subspace"`` follows the
         leading singular vectors from one iteration to the next; ``"auto"`` does that too, until a full decomposition by
         Gram matrices is cheaper.
     storage
-        ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"``, which takes what suits the size and density of the
-        data.
-        With ``"columns"``, a component of an unfolding with many more columns than there are entries is kept at the
-        observed columns only, and an entry is predicted by the components that know its columns (see
+        ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"``, which depends on the size and density of the data. With
+        ``"columns"``, a component of an unfolding with many more columns than there are entries is stored at the
+        observed columns only, and an entry is predicted by the components that are stored at its columns (see
         `tensorfill.algebra.columns`). ``"auto"`` does so if the unfolding is long (see `sparse_columns`) and there are
         no graphs.
     max_iter, tol
@@ -135,7 +134,7 @@ class Nort(Method):
         return replace(super().in_unit(exponent, loss, order), **changed)
 
     def check(self, problem: Problem) -> None:
-        """Refuse settings that cannot work: a tau, a lambda, or a polish that is not for this problem."""
+        """Raise an error for a tau, a lambda or a polish that does not suit this problem."""
         super().check(problem)
         if self.polish is True and self.sparse_columns(problem, self._modes_for(problem)):
             raise ValueError(
@@ -143,7 +142,7 @@ class Nort(Method):
                 "kept at the observed ones only; leave polish='auto', or give storage='sparse'."
             )
         if not self.open_settings and self.max_rank is None:
-            # With a rank limit, which every trial of a search has, a lambda is not approached through larger ones.
+            # With a rank limit, which every trial of a search has, a lambda is not reached through larger ones.
             self._check_lambda(problem)
         elif self.tau is not None:
             self._step_of(problem)
@@ -154,11 +153,11 @@ class Nort(Method):
             )
 
     def relates_nothing(self, problem: Problem, modes: tuple[int, ...]) -> bool:
-        """Return whether components are kept at observed columns only, and next to no column has two entries."""
+        """Return whether components are stored at observed columns only, and hardly any column has two entries."""
         return self.sparse_columns(problem, modes) == modes and are_alone(problem.observations, modes)
 
     def is_silent_somewhere(self, problem: Problem) -> bool:
-        """Return whether components are kept at some columns only, and say nothing at the others."""
+        """Return whether components are stored at some columns only, and are undefined at the others."""
         return bool(self.sparse_columns(problem, self._modes_for(problem)))
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
@@ -174,10 +173,10 @@ class Nort(Method):
         return approached(self, problem, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         regulariser = self.regulariser(problem)
         convex = all(isinstance(penalty, Nuclear) for penalty in regulariser.penalties)
-        # In data that is small or mostly observed, a step of NORT costs little and gains much, and ranks may be high.
+        # In data that is small or mostly observed, a step of NORT is cheap and effective, and ranks may be high.
         is_large = not dense_is_faster(problem.observations) and not convex
         may_polish = is_large and _is_least_squares(problem) and not problem.is_spread
         solver: NortSolver | PolishingSolver
@@ -186,7 +185,7 @@ class Nort(Method):
             solver = PolishingSolver(self.solver(problem, start, rng), lambda at: self.solver(problem, at, rng), polish)
         else:
             solver = self.solver(problem, start, rng)
-        # From zero, the first steps of a small lambda may pass through high ranks that later ones leave again.
+        # From zero, the first steps of a small lambda may pass through high ranks that later steps reduce.
         guarded = is_large and self.max_rank is None and start is not None
         return problem.watched(RankGuard(solver, self, problem) if guarded else solver)
 
@@ -197,10 +196,10 @@ class Nort(Method):
         return NortSolver(problem, regulariser, storage, make_momentum(self.momentum), self.svd, start, rng)
 
     def regulariser(self, problem: Problem) -> ProximalAverage:
-        """Return the regulariser that these settings mean for a problem."""
+        """Return the regulariser of these settings for a problem."""
         shape = problem.observations.shape
         modes = self._modes_for(problem)
-        # While lambda is open, any value shows the modes, the rank limits and tau.
+        # While lambda is open, any value gives the modes, the rank limits and tau.
         given = 1.0 if is_auto(self.lam, "lam") else self.lam
         lam = tuple(real_number(value, "lam", at_least=0) for value in per_mode(given, "lam", modes))
         limits = per_mode(self.max_rank, "max_rank", modes)
@@ -213,7 +212,7 @@ class Nort(Method):
         return ProximalAverage(modes, lam, self._penalties(modes, sum(lam) / tau), ranks, tau)
 
     def _check_lambda(self, problem: Problem) -> None:
-        """Refuse a lambda that takes nothing away, and would be reached after hundreds of larger ones."""
+        """Raise an error for a lambda that has no effect, and would be reached after hundreds of larger ones."""
         found = self.regulariser(problem)
         if found.total == 0 or not math.isfinite(found.tau):
             return
@@ -228,7 +227,7 @@ class Nort(Method):
             )
 
     def _step_of(self, problem: Problem) -> float:
-        """Return tau, just above the curvature by default; with less, steps need not lower the objective."""
+        """Return tau, just above the curvature by default; with less, steps may not lower the objective."""
         curvature = problem.curvature
         if self.tau is None:
             return STEP_MARGIN * curvature
@@ -244,7 +243,7 @@ class Nort(Method):
         return regularised_modes(self.modes, problem.observations.shape, len(problem.observations))
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes, the lambda and the penalty of each mode, and tau spelled out."""
+        """Return the same settings with the modes, the lambda and the penalty of each mode, and tau made explicit."""
         found = self.regulariser(problem)
         same = all(penalty == found.penalties[0] for penalty in found.penalties)
         return replace(
@@ -264,7 +263,7 @@ class Nort(Method):
         return tuple(_made(penalty, None if is_auto(theta, "theta") else theta, weight) for penalty, theta in pairs)
 
     def storage_for(self, problem: Problem, modes: tuple[int, ...]) -> Storage:
-        """Return where the iterates live."""
+        """Return the storage of the iterates."""
         if problem.is_spread:
             return problem.sparse_storage(modes)
         if self.storage == "dense" or (self.storage == "auto" and dense_is_faster(problem.observations)):
@@ -279,14 +278,14 @@ class Nort(Method):
     def folded(
         self, problem: Problem, model: Tucker, modes: tuple[int, ...], weights: Sequence[float]
     ) -> FoldedLowRank | FoldedColumns:
-        """Return a Tucker model with orthonormal factors in the form that the storage has."""
+        """Return a Tucker model with orthonormal factors in the form of the storage."""
         storage = self.storage_for(problem, modes)
         if isinstance(storage, ColumnStorage):
             return FoldedColumns.from_tucker(model, modes, weights, [storage.kept[mode] for mode in modes])
         return FoldedLowRank.from_tucker(model, modes, weights)
 
     def sparse_columns(self, problem: Problem, modes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the modes whose components are kept at the observed columns only."""
+        """Return the modes whose components are stored at the observed columns only."""
         if self.storage == "columns":
             return sparse_columns(problem.observations, modes, fewest=0)
         if self.storage == "auto" and problem.roughness is None:
@@ -300,7 +299,7 @@ def _is_least_squares(problem: Problem) -> bool:
 
 
 def _made(penalty: str | Penalty, theta: float | str | None, weight: float) -> Penalty:
-    """Return a penalty from what was given for one mode; without a theta it bends at its threshold."""
+    """Return the penalty of one mode; without a theta it bends at its threshold."""
     if theta is not None or not isinstance(penalty, str):
         return make_penalty(penalty, theta)  # type: ignore[arg-type]
     if penalty == "tnn":

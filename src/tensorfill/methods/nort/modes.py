@@ -1,4 +1,4 @@
-"""Which modes are regularised, and settings that have one value for all of them or one for each."""
+"""The regularised modes, and settings with one value for all of them or one for each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
     """Return the modes that are regularised by default.
 
-    These are the large modes whose unfolding has not many more columns than there are observed entries, and at least
-    the largest two. Low rank relates the rows of an unfolding through entries of the same column. A mode such as the
-    month of a rating, with a column for each pair of user and item, has hardly two of these, and its component would
-    cost most of the time and memory. A matrix has one mode: its two unfoldings are each other's transpose, so a second
-    component would only repeat the first.
+    These are the large modes whose unfolding does not have many more columns than there are observed entries, and at
+    least the largest two. Low rank relates the rows of an unfolding through entries in the same column. A mode such as
+    the month of a rating, with a column for each pair of user and item, has hardly any such entries, and its component
+    would take most of the time and memory. A matrix has one mode: its two unfoldings are each other's transpose, so a
+    second component would only repeat the first.
 
     >>> default_modes((300, 300, 3)), default_modes((5, 4, 3)), default_modes((30, 40))
     ((0, 1), (0, 1), (0,))
@@ -38,7 +38,7 @@ def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int,
 
 
 def regularised_modes(modes: Sequence[int] | None, shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
-    """Return the modes that the caller names, in increasing order, or the default ones for this many entries."""
+    """Return the given modes in increasing order, or the default ones for this many entries."""
     if modes is None:
         return default_modes(shape, entries)
     if isinstance(modes, str) or not isinstance(modes, Iterable):

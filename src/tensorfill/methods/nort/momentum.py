@@ -12,25 +12,25 @@ class Momentum(Protocol):
 
     @property
     def gamma(self) -> float:
-        """How far to extrapolate now."""
+        """The extrapolation of the next step."""
 
     def update(self, accepted: bool) -> None:
         """Record whether the extrapolated step was accepted; if not, a step without extrapolation was made."""
 
 
 class RestartMomentum:
-    """gamma = (k - 1) / (k + 2) in the k-th step since the last refusal."""
+    """gamma = (k - 1) / (k + 2) in the k-th step since the last rejection."""
 
     def __init__(self) -> None:
         self._steps = 1
 
     @property
     def gamma(self) -> float:
-        """How far to extrapolate now."""
+        """The extrapolation of the next step."""
         return (self._steps - 1) / (self._steps + 2)
 
     def update(self, accepted: bool) -> None:
-        """Go on, or start over from the step that was made without extrapolation."""
+        """Continue, or restart from the step that was made without extrapolation."""
         self._steps = self._steps + 1 if accepted else 2
 
 
@@ -51,14 +51,14 @@ class NoMomentum:
     gamma = 0.0
 
     def update(self, accepted: bool) -> None:
-        """Go on."""
+        """Do nothing."""
 
 
 MOMENTUM: dict[str, type[Momentum]] = {"restart": RestartMomentum, "adaptive": AdaptiveMomentum}
 
 
 def make_momentum(momentum: bool | str) -> Momentum:
-    """Return the rule of this name; True is the restart rule and False is none."""
+    """Return the rule of this name; True is the restart rule, and False is no momentum."""
     if momentum is False:
         return NoMomentum()
     return MOMENTUM["restart" if momentum is True else choice(momentum, "momentum", list(MOMENTUM))]()

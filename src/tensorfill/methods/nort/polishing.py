@@ -2,20 +2,20 @@
 
 NORT finds the leading singular vectors within a few iterations, and then spends most of its time on the last digits:
 with a share p of the entries observed, a step closes about that share of the gap. Alternating least squares on the
-Tucker model of the ranks found so far closes it in a few sweeps. So, now and then, an iteration is
+Tucker model of the ranks found so far closes it in a few sweeps. So, from time to time, an iteration is
 
     X~ = least squares from X_t on its multilinear ranks,    X_{t+1} = a step of NORT from X~ instead of X_t.
 
 NORT may step from any point (its momentum does so as well), so F_tau decides as for momentum: if X_{t+1} is not lower
-than X_t, it is refused, and the step is made from X_t. So F_tau falls at every iteration, and the answer is a critical
-point of the same objective as without a polish.
+than X_t, it is rejected, and the step is made from X_t. So F_tau decreases at every iteration, and the answer is a
+critical point of the same objective as without a polish.
 
-Least squares stalls at a direction that fits noise, where NORT takes long too: a weak direction of the data is hidden
-until the strong ones are settled, so what came first in its place is random. So a polish has two parts: the strong
-directions are settled, on a sample of the entries; and then the leading directions of the residuals take the place
-of all others. The fit to all entries comes last.
+Least squares stalls at a direction that fits noise, where NORT is slow too: a weak direction of the data is hidden
+until the strong ones have converged, so what appeared first in its place is random. So a polish has two parts: the
+strong directions are fitted, on a sample of the entries; and then the leading directions of the residuals replace all
+others. The fit to all entries comes last.
 
-If NORT is still at work after the first polish, a direction that fits noise may be all that is left to improve. So
+If NORT has not converged after the first polish, a direction that fits noise may be all that is left to improve. So
 later polishes also try the strong directions alone. From there NORT admits only what lowers F_tau.
 """
 
@@ -43,13 +43,13 @@ FIRST_POLISH = 5
 """Iterations before the first polish; the subspaces are roughly known then."""
 
 STEADY = 3
-"""A polish waits until the ranks are the same for this many iterations."""
+"""A polish waits until the ranks have been constant for this many iterations."""
 
 AFTER_KEPT, AFTER_REFUSED = 4, 6
-"""The distance to the next polish grows by this factor, so all polishes together stay a small share of a long run."""
+"""The interval to the next polish grows by this factor, so all polishes together are a small share of a long run."""
 
 MOST_UNKNOWNS = 1_000
-"""Numbers in the largest core; a sweep costs many steps of NORT beyond that."""
+"""The size of the largest core; beyond that, a sweep costs as much as many steps of NORT."""
 
 MOST_SWEEPS = 10
 SETTLED, ROUGHLY_SETTLED = 1e-2, 1e-2
@@ -57,7 +57,7 @@ SETTLED, ROUGHLY_SETTLED = 1e-2, 1e-2
 
 PER_UNKNOWN = 30
 LARGEST_SAMPLE = 0.5
-"""Strong directions are settled on a sample with this many entries for each unknown, if it is at most this share."""
+"""Strong directions are fitted on a sample with this many entries per unknown, if it is at most this share."""
 
 DOUBTFUL = 20.0
 """A direction may be noise if it explains less than this many times what it would explain of noise."""
@@ -71,7 +71,7 @@ class TuckerPolish:
     observations
         The entries to fit.
     rng
-        Draws a sample of the entries, and starts the search for fresh directions.
+        Draws the sample of entries and the starting vectors of new directions.
     """
 
     def __init__(self, observations: Observations, rng: np.random.Generator) -> None:
@@ -83,15 +83,15 @@ class TuckerPolish:
         return SparseUnfoldings(self._observations.coords, shape, range(len(shape)))
 
     def can_start_from(self, model: FoldedLowRank) -> bool:
-        """Return whether there is something to fit, with few enough unknowns."""
+        """Return whether there is something to fit, with a sufficiently small core."""
         if not all(model.ranks) or math.prod(model.ranks) > MOST_UNKNOWNS:
             return False
         return TuckerAls(rank=1).can_start_from(model, Problem(self._observations, Square()))
 
     def __call__(self, model: FoldedLowRank, *, lean: bool = False) -> Iterator[FoldedLowRank]:
-        """Return the least-squares fit on the ranks of `model`, as components that agree.
+        """Return the least-squares fit on the ranks of `model`, as equal components.
 
-        With `lean`, the fit without the directions that may be noise follows, if there are any.
+        With `lean`, the fit without the directions that may be noise is returned next, if there are any.
         """
         start = Tucker.from_folded(model)
         free = [mode for mode, rank in enumerate(start.ranks) if rank < start.shape[mode] or mode in model.modes]
@@ -114,7 +114,7 @@ class TuckerPolish:
         return squares
 
     def _sample(self, unknowns: int) -> Observations:
-        """Return as many entries as the strong directions need."""
+        """Return a sample of entries that is large enough for the strong directions."""
         share = PER_UNKNOWN * unknowns / len(self._observations)
         if share > LARGEST_SAMPLE:
             return self._observations
@@ -124,7 +124,7 @@ class TuckerPolish:
         """Return the fit without the directions that may be noise.
 
         A direction with singular value s explains about p s^2 of the sum of squares over a share p of the entries. Of
-        noise with variance v, a term of the tensor explains about v for each number in it.
+        noise with variance v, a term explains about v for each of its numbers.
         """
         sizes = {mode: model.shape[mode] for mode in free}
         sample = self._sample(model.core.size + sum(size * model.ranks[mode] for mode, size in sizes.items()))
@@ -152,14 +152,14 @@ class TuckerPolish:
 
 
 class PolishingSolver:
-    """NORT at work on one problem, with a polish now and then.
+    """NORT, for one problem, with an occasional polish.
 
     Parameters
     ----------
     solver
-        NORT where it begins.
+        NORT at its starting point.
     begin
-        Returns NORT at the beginning, from a model.
+        Returns NORT started from a model.
     polish
         The polish.
     """
@@ -179,7 +179,7 @@ class PolishingSolver:
         return self._solver.model()
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands: NORT, and when the next polish is due."""
+        """Return the state of NORT, and when the next polish is due."""
         return {
             "nort": self._solver.state(),
             "wait": self._wait,
@@ -189,7 +189,7 @@ class PolishingSolver:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Stand where another solver stood."""
+        """Restore the state of another solver."""
         self._solver.restore(state["nort"])
         self._wait, self._distance = state["wait"], state["distance"]
         self._steady, self._last_gain = state["steady"], state["last_gain"]
@@ -203,7 +203,7 @@ class PolishingSolver:
             self._ordinary_step()
             return
         polished = self._polished(model)
-        # An ordinary step lowers F_tau too, about as far as the last one did.
+        # An ordinary step lowers F_tau too, by about as much as the last one.
         if self.progress().f_tau - polished.progress().f_tau > self._last_gain:
             self._solver, growth = polished, AFTER_KEPT
         else:
@@ -225,7 +225,7 @@ class PolishingSolver:
         return best
 
     def _ordinary_step(self) -> None:
-        """Make one iteration of NORT from where it is."""
+        """Make one iteration of NORT from the current point."""
         before = self.progress()
         self._solver.step()
         after = self.progress()

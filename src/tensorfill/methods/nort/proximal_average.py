@@ -5,7 +5,7 @@ With L = sum_d lam_d and w_d = lam_d / L,
     prox of g_tau / tau at Z  =  sum_d w_d fold_d(X_d),   X_d = prox of (L / tau) phi_d at unfold_d Z,
     g_tau(X)  =  sum_d w_d [tau/2 |X_d|^2 + L phi_d(X_d)] - tau/2 |X|^2
 
-at the components X_d that the step returns (Proposition 2 of the paper, with the weights that it leaves out).
+at the components X_d that the step returns (Proposition 2 of the paper, with the weights that it omits).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ProximalAverage:
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The w_d; all alike where no mode is penalised."""
+        """The w_d; all equal if no mode is penalised."""
         total = self.total
         return tuple(value / total if total else 1 / len(self.lam) for value in self.lam)
 
@@ -65,6 +65,6 @@ class ProximalAverage:
         return sum(lam * penalty.value(s) for lam, penalty, s in terms)
 
     def disagreement(self, values: Sequence[Floats], square: float) -> float:
-        """Return tau/2 [sum_d w_d |X_d|^2 - |X|^2], how far the components are from agreeing, with `square` = |X|^2."""
+        """Return tau/2 [sum_d w_d |X_d|^2 - |X|^2], the disagreement of the components, with `square` = |X|^2."""
         squares = sum(weight * float(np.vdot(s, s)) for weight, s in zip(self.weights, values, strict=True))
         return self.tau / 2 * (squares - square)

@@ -5,7 +5,7 @@
 is not smooth where a prediction equals its observation, and NORT needs a gradient. There are two solutions:
 
 - `SmoothedNort` is Algorithm 3: the kink is rounded off within a distance delta, which shrinks from stage to stage. A
-  stage is a run of NORT from the answer of the last.
+  stage is a run of NORT with a warm start from the last.
 - If there is noise beside the outliers, a delta far below the noise gains little. `choosing.corrupt.rough_fit`
   estimates the noise, and ``robust.cut_at(1.345 * noise)`` is a loss of curvature 1 for plain NORT, which starts from
   the rough fit. For the absolute difference this is the smoothed loss with delta = 1.345 * noise, up to a factor and a
@@ -33,13 +33,14 @@ from .proximal_average import ProximalAverage
 from .solver import NortSolver
 
 WIDEST = 3.0
-"""The first delta is this many times the size of the residuals: a wider one gives the same answer."""
+"""The first delta is this many times the size of the residuals; a larger one gives the same answer."""
 
 FASTEST = 0.5
-"""If the residuals are far smaller than delta, the next delta is this share of it, or `shrink` if that is less."""
+"""If the residuals are far smaller than delta, the next delta is reduced by this factor, or by `shrink` if that is
+less."""
 
 STEADY = 0.97
-"""The size of the residuals has settled if a stage leaves this share of it."""
+"""The size of the residuals has settled if a stage reduces it by no more than this factor."""
 
 SMALLEST = 1e-4
 """If the data can be fitted exactly, residuals shrink with delta; the last delta is this share of the first."""
@@ -58,9 +59,9 @@ class Smoothing:
     first_delta
         The delta of the first stage.
     size
-        The size of the residuals at its beginning.
+        The size of the residuals at its start.
     last
-        Whether it is the last.
+        Whether it is the last stage.
     """
 
     loss: Loss
@@ -76,30 +77,30 @@ class SmoothedNort(Nort):
 
     The loss of the problem is a `tensorfill.losses.robust.Robust`. That of a stage is `SmoothedRobust` with delta,
     and tau follows its curvature, kappa_0 / delta. The first delta follows from the residuals of the starting
-    point, where the paper assumes data between 0 and 1. Each further one is `shrink` times the last, or less if the
+    point, whereas the paper assumes data between 0 and 1. Each further one is `shrink` times the last, or less if the
     residuals are far smaller. While delta is above the theta of kappa, the loss is the smoothed tangent of kappa,
-    kappa_0 |x - o|: kappa itself would not pull at most of the entries yet.
+    kappa_0 |x - o|: kappa itself would have no gradient at most of the entries.
 
     The last stage is the first whose delta is below `floor` times the size of the residuals, when that has settled, or
     the one that leaves the robust objective unchanged to `tol`. The history has the robust objective, and as `f_tau`
-    the function that falls within each stage.
+    the function that decreases within each stage.
 
     Parameters
     ----------
     shrink
         The ratio of one delta to the last, delta_0 in the paper; between 0 and 1.
     floor
-        The last delta, as a share of the size of the residuals (see `noise_scale`). With 1.345 the answer
-        is that of the noise beside the outliers, in fewer iterations.
+        The last delta, relative to the size of the residuals (see `noise_scale`). With 1.345 the answer is that for
+        noise beside the outliers, in fewer iterations.
     stage_tol
-        A stage ends when F_tau changed, relative to its value, by less than this in an iteration; the last goes on
+        A stage ends when the relative change of F_tau in an iteration is less than this; the last continues
         until `tol`.
 
     Notes
     -----
-    `lam` is weighed against kappa, not against squares: with the absolute difference, the `lam` of the square loss
-    divided by the size of a residual is of the same strength. From zero, a `lam` that is too small lets outliers in as
-    ranks and does not let them go; start from the answer of a larger one, or give a `max_rank`.
+    `lam` is relative to kappa, not to squares: with the absolute difference, the `lam` of the square loss divided by
+    the size of a residual has the same strength. From zero, a `lam` that is too small admits outliers as ranks and does
+    not drop them later; start from the answer of a larger one, or give a `max_rank`.
 
     Examples
     --------
@@ -135,11 +136,11 @@ class SmoothedNort(Nort):
             )
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         return SmoothedSolver(self, problem, start, rng)
 
     def regulariser(self, problem: Problem) -> ProximalAverage:
-        """Return the regulariser; its tau is NaN for the robust problem, as each stage has its own."""
+        """Return the regulariser; its tau is NaN for the robust problem, because each stage has a different one."""
         if isinstance(problem.loss, Robust):
             return dataclasses.replace(super().regulariser(problem.with_loss(Square())), tau=math.nan)
         return super().regulariser(problem)
@@ -149,7 +150,7 @@ class SmoothedNort(Nort):
         return self
 
     def approach(self, problem: Problem, **run: Any) -> None:
-        """Return None: the stages come down from a wide delta by themselves."""
+        """Return None: the stages start from a large delta anyway."""
 
     def next_stage(self, stage: Smoothing | None, robust: Robust, residuals: Floats, change: float) -> Smoothing:
         """Return the next stage.
@@ -157,9 +158,9 @@ class SmoothedNort(Nort):
         Parameters
         ----------
         stage
-            The stage that has settled, or None at the beginning.
+            The stage that has ended, or None at the start.
         robust
-            The loss that is asked for.
+            The requested loss.
         residuals
             Prediction minus observation at the current point.
         change
@@ -172,7 +173,7 @@ class SmoothedNort(Nort):
         if stage is not None:
             delta = min(max(delta, FASTEST * stage.delta), self.shrink * stage.delta)
         first = delta if stage is None else stage.first_delta
-        # Residuals that still shrink do not show the noise yet.
+        # Residuals that are still shrinking do not measure the noise.
         steady = stage is not None and size >= STEADY * stage.size
         last = (steady and delta <= self.floor * size) or delta <= SMALLEST * first
         if last:
@@ -183,18 +184,18 @@ class SmoothedNort(Nort):
 
 @dataclass(frozen=True)
 class StagedProgress(Progress):
-    """The state of a method in stages; the tolerance watches the last stage only."""
+    """The state of a method in stages; the tolerance refers to the last stage only."""
 
     last: bool = False
 
     @property
     def merit(self) -> float:
-        """The number that the tolerance watches."""
+        """The value that the tolerance refers to."""
         return self.f_tau if self.last else math.nan
 
 
 class SmoothedSolver:
-    """Algorithm 3 at work on one problem, an iteration of Algorithm 2 at a time."""
+    """Algorithm 3, for one problem, an iteration of Algorithm 2 at a time."""
 
     def __init__(self, settings: SmoothedNort, problem: Problem, start: Model | None, rng: np.random.Generator) -> None:
         if not isinstance(problem.loss, Robust):
@@ -224,7 +225,7 @@ class SmoothedSolver:
         return self._solver.model()
 
     def step(self) -> None:
-        """Make one iteration, of the next stage if the current one has settled."""
+        """Make one iteration, of the next stage if the current one has ended."""
         stage, solver, objective_before = self._stage, self._solver, self._objective_before
         if self._settled and not stage.last:
             objective = self._progress.objective
@@ -245,7 +246,7 @@ class SmoothedSolver:
         return self._settings.solver(self._problem.with_loss(stage.loss), start, self._rng)
 
     def _residuals(self, solver: NortSolver) -> Floats:
-        """Return prediction less observation."""
+        """Return prediction minus observation."""
         residuals: Floats = solver.seen - self._problem.observations.values
         return residuals
 

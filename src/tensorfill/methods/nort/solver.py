@@ -12,10 +12,10 @@ an exact proximal gradient step on F_tau = f + g_tau, where
 
     g_tau(X) = sum_d w_d [tau/2 |X_d|^2 + L phi_d(X_d)] - tau/2 |X|^2.
 
-F_tau falls at every step if tau is above the curvature of f, for any penalty. Momentum keeps this: a step from an
+F_tau decreases at every step if tau is above the curvature of f, for any penalty. Momentum keeps this: a step from an
 extrapolated V that ends higher than it began is made again from X. Algorithm 2 evaluates F_tau at V before the step
-instead. That costs about a fifth of the step and is rarely refused. V may be any point, so the sparse storage takes one
-of the rank of X near the extrapolated one.
+instead. That costs about a fifth of the step and is rarely rejected. V may be any point, so the sparse storage uses one
+of the rank of X that is close to the extrapolated one.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from .momentum import Momentum
 from .proximal_average import ProximalAverage
 
 EXTRA_DIRECTIONS = 3
-"""Directions followed beyond the rank, so that a singular value that grows is seen."""
+"""Directions followed beyond the rank, so that growing singular values are detected."""
 
 FIRST_RANK = 5
-"""The first iteration has room for this rank, if the limit allows it."""
+"""The rank limit of the first iteration, if the limit of the run is not lower."""
 
 FIRST_SWEEPS = 20
 """Sweeps of the subspace iteration when the singular vectors are still unknown. A nonconvex penalty rarely drops a
-direction again. Directions that have not settled would stay, as critical points that fit noise."""
+direction again. Directions that have not converged would stay, as critical points that fit noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Iterate:
 
 
 class NortSolver:
-    """NORT at work on one problem.
+    """NORT, for one problem.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ class NortSolver:
     regulariser
         The penalties, their weights, tau and the rank limits.
     storage
-        Where the iterates live.
+        The storage of the iterates.
     momentum
         The extrapolation rule.
     svd
-        How unfoldings are decomposed: ``"auto"``, ``"exact"`` or ``"subspace"``.
+        The decomposition of unfoldings: ``"auto"``, ``"exact"`` or ``"subspace"``.
     start
         A model of NORT to start from, or None for zero.
     rng
@@ -117,7 +117,7 @@ class NortSolver:
         """Make one iteration of Algorithm 2."""
         gamma = self._momentum.gamma
         unfolding = self._unfolding_beyond(gamma)
-        # X_{t-1} is not needed from here on, and its memory makes room for X_{t+1}. A run that goes on after an
+        # X_{t-1} is not needed from here on, and its memory is reused for X_{t+1}. A run that continues after an
         # interruption starts from X_t without momentum.
         self._before = self._now
         after = self._step(unfolding, extrapolated=gamma > 0)
@@ -128,7 +128,7 @@ class NortSolver:
         self._now = after
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands: the last two iterates and the momentum."""
+        """Return the last two iterates and the momentum."""
         return {
             "now": self._described(self._now),
             "before": None if self._before is self._now else self._described(self._before),
@@ -136,7 +136,7 @@ class NortSolver:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Stand where another solver stood."""
+        """Restore the state of another solver."""
         self._now = self._standing(state["now"])
         self._before = self._now if state["before"] is None else self._standing(state["before"])
         vars(self._momentum).update(state["momentum"])
@@ -199,9 +199,9 @@ class NortSolver:
         return component, found.u[:, : whole_registers(rank + EXTRA_DIRECTIONS, u.dtype)]
 
     def _starting_block(self, d: int, matrix: Unfolding) -> Floats:
-        """Return the directions of the last iteration, filled up with random ones."""
+        """Return the directions of the last iteration, completed by random ones."""
         basis, rank = self._now.bases[d], self._now.point.components[d].rank
-        # If every direction passed the threshold, there may be more: follow twice as many.
+        # If every direction exceeds the threshold, there may be more, so twice as many are followed.
         wanted = rank + (max(rank, EXTRA_DIRECTIONS) if rank == basis.shape[1] > 0 else EXTRA_DIRECTIONS)
         if basis.shape[1] == 0:
             wanted = FIRST_RANK + EXTRA_DIRECTIONS
@@ -216,7 +216,7 @@ def starting_components(
 ) -> list[Component]:
     """Return one component for each mode: that of `start`, or zero if it has none.
 
-    It has a row for each column that the storage keeps, and for all columns without a storage.
+    It has a row for each column in the storage, or for all columns without a storage.
     """
     shape, dtype = observations.shape, observations.dtype
     found: dict[int, Component] = {}

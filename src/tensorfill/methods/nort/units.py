@@ -25,20 +25,20 @@ def regulariser_in_unit(lam: Any, penalty: Any, theta: Any, exponent: int, loss:
     exponent
         The power of two.
     loss
-        The power of the unit that the loss of an entry has.
+        The power of the unit by which the loss of an entry scales.
     """
     given = {"lam": lam, "penalty": penalty, "theta": theta}
     several = {name: value for name, value in given.items() if isinstance(value, list | tuple | np.ndarray)}
     modes = range(max((len(value) for value in several.values()), default=1))
     of_modes = list(zip(*(per_mode(value, name, modes) for name, value in given.items()), strict=True))
     if len({power_of_penalty(kind) for _, kind, _ in of_modes}) > 1:
-        # The lambdas weigh the modes against one another, so they must have a unit in common.
+        # The lambdas weight the modes relative to one another, so they must have a common unit.
         raise ValueError(
             f"The penalties {penalty!r} have no unit in common; divide data of this size by a constant first, or take "
             "penalties that are all 'lsp' or none of them."
         )
     found = zip(*(_in_unit(*each, exponent=exponent, loss=loss) for each in of_modes), strict=True)
-    # What was one value for all modes stays one, unless they differ now.
+    # One value for all modes stays one value, unless the results differ.
     return {
         name: values if name in several or any(value != values[0] for value in values) else values[0]
         for name, values in zip(given, found, strict=True)

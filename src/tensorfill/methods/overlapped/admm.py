@@ -35,8 +35,8 @@ class Admm(Overlapped):
     It minimises f(X) + sum_d lam_d |unfold_d X|_*, for any smooth loss and with graph Laplacians. The square loss has a
     closed form at each entry; other losses take a few Newton steps there. A graph has a copy of the tensor too, and its
     step is a linear system along its mode. The answer is that of `PaApg` without the error of the proximal average, at
-    more memory: two tensors for each regularised mode. An iteration costs as much as one of `PaApg`. Take it to find
-    the exact convex minimum.
+    more memory: two tensors for each regularised mode. An iteration costs as much as one of `PaApg`. Use it to find the
+    exact convex minimum.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class Admm(Overlapped):
     modes
         The regularised modes; by default those of `Nort`.
     zeta
-        The weight of the copies' agreement. By default it begins at the scale of the data and follows the residuals,
-        which changes the number of iterations but not the minimum; a number keeps it fixed.
+        The weight of the agreement of the copies. By default it starts at the scale of the data and follows the
+        residuals, which changes the number of iterations but not the minimum; a number keeps it fixed.
     max_iter, tol
         As in `Method`.
 
@@ -75,14 +75,14 @@ class Admm(Overlapped):
         _check_zeta(self.zeta)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         regulariser, fidelity = self.regulariser(problem), fidelity_to(problem)
         zeta = Zeta(begun(self.zeta, regulariser, fidelity), "balances" if self.zeta is None else "stays")
         return PenalisedSolver(problem, regulariser, fidelity, zeta, start)
 
 
 ALWAYS, IF_APART = 1.05, 1.2
-"""How zeta grows: in every iteration, as in transdim, or only if the copies came no nearer to each other."""
+"""The growth of zeta: in every iteration, as in transdim, or only if the copies have not come closer."""
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 """The shares of free singular values that are tried if observed entries are fixed."""
@@ -94,8 +94,8 @@ class Lrtc(Penalised):
 
     It minimises f(X) + sum_d lam_d phi(unfold_d X) as `Admm` does, for any smooth loss and any penalty. With
     ``observed="fixed"`` and ``penalty="tnn"`` it is the version of transdim, the authors' software, for the square loss
-    only: observed entries stay as they are, and each unfolding has the truncated nuclear norm. An iteration costs as
-    much as one of `PaApg`, with observed entries fixed half as much again. Take it to compare with published figures;
+    only: observed entries are fixed, and each unfolding has the truncated nuclear norm. An iteration costs as
+    much as one of `PaApg`, or half as much again with observed entries fixed. Use it to compare with published figures;
     `Nort` minimises the same objective with less memory.
 
     Parameters
@@ -106,27 +106,27 @@ class Lrtc(Penalised):
     penalty
         The penalty on singular values, by name or as an object, as in `Nort`.
     theta
-        The parameter of a penalty given by name. With ``lam="auto"`` held-out entries choose it; otherwise the penalty
-        bends at its singular value threshold. If observed entries are fixed and the penalty is ``"tnn"``, it is the
-        number of free singular values or, if below one, their share of each unfolding's, rounded up.
+        The parameter of a penalty given by name. With ``lam="auto"`` it is chosen on held-out entries; otherwise the
+        penalty bends at its singular value threshold. If observed entries are fixed and the penalty is ``"tnn"``, it is
+        the number of free singular values or, if below one, their share in each unfolding, rounded up.
     max_rank
         The largest rank, one number or one for each mode; by default there is no limit.
     modes
         The regularised modes; by default those of `Nort`.
     observed
-        ``"fitted"`` for a loss, or ``"fixed"`` to keep observed entries as they are.
+        ``"fitted"`` for a loss, or ``"fixed"`` to keep observed entries unchanged.
     zeta
-        The first weight of the copies' agreement, rho in transdim; by default it follows the scale of the data.
+        The first weight of the agreement of the copies, rho in transdim; by default it follows the scale of the data.
     growth
-        The ratio of one zeta to the last, at least 1; by default 1.05 with fixed entries, in every iteration, and else
-        1.2, in iterations that bring the copies no nearer to each other. A nonconvex iteration needs it to settle.
+        The ratio of consecutive zetas, at least 1; by default 1.05 with fixed entries, in every iteration, and
+        otherwise 1.2, in iterations that do not bring the copies closer. A nonconvex iteration needs it to converge.
     max_iter, tol
         As in `Method`.
 
     Notes
     -----
-    transdim stops when the answer changes little, and this when the objective does. Its answer is the mean of the
-    copies, and with fixed entries this one's is X itself; they agree at the end.
+    transdim stops when the answer changes little, this implementation when the objective does. The answer of transdim
+    is the mean of the copies; with fixed entries, it is X itself here; they agree at the end.
 
     References
     ----------
@@ -156,7 +156,7 @@ class Lrtc(Penalised):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether observed entries stay as they are."""
+        """Whether observed entries are fixed."""
         return self.observed == "fixed"
 
     @property
@@ -167,7 +167,7 @@ class Lrtc(Penalised):
         return ("theta",) if isinstance(self.penalty, str) and self.penalty == "tnn" and self.theta == "auto" else ()
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers; if observed entries are fixed, the objective is the norm alone, and zeta is beside it."""
+        """Return the powers; if observed entries are fixed, the objective is the norm alone, with zeta."""
         return {"objective": 1, "zeta": -1} if self.is_fixed else super().powers(loss, order)
 
     def in_unit(self, exponent: int, loss: float, order: int) -> Self:
@@ -180,11 +180,11 @@ class Lrtc(Penalised):
         return "walk" if self.is_fixed else "cuts"
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing shares of free singular values if observed entries are fixed."""
+        """Return increasing shares of free singular values if observed entries are fixed."""
         return [Axis("theta", SHARES)] if self.is_fixed and self.open_settings else []
 
     def check(self, problem: Problem) -> None:
-        """Refuse another loss than the square loss, and graphs, if observed entries are fixed."""
+        """Raise an error for other losses than the square loss, and for graphs, if observed entries are fixed."""
         super().check(problem)
         if self.is_fixed and (not isinstance(problem.loss, Square) or problem.roughness is not None):
             raise Unsuited(
@@ -193,7 +193,7 @@ class Lrtc(Penalised):
             )
 
     def regulariser(self, problem: Problem) -> ProximalAverage:
-        """Return the modes, and the lambda and the penalty of each, that these settings mean for a problem."""
+        """Return the modes, and the lambda and the penalty of each, of these settings for a problem."""
         if not self.is_fixed:
             return super().regulariser(problem)
         shape = problem.observations.shape
@@ -204,7 +204,7 @@ class Lrtc(Penalised):
         return given.regulariser(problem)
 
     def _penalty_of(self, size: int) -> Penalty:
-        """Return the penalty of an unfolding with so many singular values."""
+        """Return the penalty of an unfolding with `size` singular values."""
         if not isinstance(self.penalty, str):
             return make_penalty(self.penalty)
         if self.penalty == "nuclear":
@@ -213,7 +213,7 @@ class Lrtc(Penalised):
         return TNN(math.ceil(theta * size) if theta < 1 else whole_number(theta, "theta of 'tnn'"))
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes, and the lambda and the penalty of each, spelled out."""
+        """Return the same settings with the modes, and the lambda and the penalty of each, made explicit."""
         if not self.is_fixed:
             return super().resolved(problem)
         found = self.regulariser(problem)
@@ -228,11 +228,11 @@ class Lrtc(Penalised):
     def approach(
         self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
     ) -> Result | None:
-        """Return the answer just above lambda; with fixed entries the falling threshold is the way already."""
+        """Return the answer just above lambda; with fixed entries the threshold decreases anyway."""
         return None if self.is_fixed else super().approach(problem, rng=rng, callback=callback, clock=clock)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         regulariser = self.regulariser(problem)
         if self.is_fixed:
             fixed = Fixed(problem)
@@ -247,9 +247,9 @@ class Lrtc(Penalised):
 class Halrtc(Interpolating):
     """HaLRTC: the nuclear norms of several unfoldings, with observed entries fixed (Liu et al. 2013).
 
-    It minimises sum_d w_d |unfold_d X|_* over all X that have the observed entries, by ADMM. There is no lambda: it
-    suits data with little noise, which it repeats. An iteration costs half as much again as one of `PaApg`. The answer
-    has all entries of the tensor, and takes as much memory.
+    It minimises sum_d w_d |unfold_d X|_* over all X with the given observed entries, by ADMM. There is no lambda: it
+    suits data with little noise, which it reproduces. An iteration costs half as much again as one of `PaApg`. The
+    answer has all entries of the tensor, and takes as much memory.
 
     Parameters
     ----------
@@ -259,8 +259,8 @@ class Halrtc(Interpolating):
     modes
         The regularised modes; by default those of `Nort`.
     zeta
-        The weight of the copies' agreement. By default it begins at the scale of the data and follows the residuals,
-        which changes the number of iterations but not the minimum; a number keeps it fixed.
+        The weight of the agreement of the copies. By default it starts at the scale of the data and follows the
+        residuals, which changes the number of iterations but not the minimum; a number keeps it fixed.
     max_iter, tol
         As in `Method`.
 
@@ -289,7 +289,7 @@ class Halrtc(Interpolating):
         _check_zeta(self.zeta)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zeros beside the observed entries."""
+        """Return a solver that starts at `start`, or at zeros beside the observed entries."""
         regulariser, fidelity = self.regulariser(problem), Fixed(problem)
         zeta = Zeta(begun(self.zeta, regulariser, fidelity), "balances" if self.zeta is None else "stays")
         return FixedSolver(fidelity, low_rank_parts(regulariser), zeta, all_entries(start))

@@ -28,21 +28,20 @@ FIRST_MU = 0.3
 """The first mu, as a share of the largest singular value."""
 
 FALL = 0.8
-"""Each mu is this much of the last, until the final one."""
+"""The ratio of consecutive values of mu, down to the final one."""
 
 SHORTEN, LENGTHEN = 2.0, 0.9
-"""How the inverse step length grows if the parabola of the step does not lie above the function, and falls if it
-does."""
+"""Factors of the inverse step length if the parabola of the step does not lie above the function, and if it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Falrtc(Interpolating):
     """FaLRTC: smoothed nuclear norms of several unfoldings, with observed entries fixed (Liu et al. 2013).
 
-    It minimises sum_d w_d |unfold_d X|_* over all X that have the observed entries, as `Halrtc` does, by accelerated
+    It minimises sum_d w_d |unfold_d X|_* over all X with the given observed entries, like `Halrtc`, by accelerated
     gradient steps on the other entries. It holds no copies of the tensor for the modes, so it needs less memory than
     `Halrtc`, and more iterations. An iteration decomposes the Gram matrix of each unfolding once for the gradient and
-    once for each length of step that it tries: for a tensor of I entries about 5 I I_d operations for mode d.
+    once for each step length that it tries: for a tensor of I entries about 5 I I_d operations for mode d.
 
     Parameters
     ----------
@@ -59,8 +58,8 @@ class Falrtc(Interpolating):
 
     Notes
     -----
-    As in the original, mu falls to its final value over the iterations, and steps backtrack from the Lipschitz constant
-    sum_d w_d / mu. In addition the momentum starts again when the smoothed norm rises.
+    As in the original, mu decreases to its final value over the iterations, and steps backtrack from the Lipschitz
+    constant sum_d w_d / mu. In addition the momentum restarts when the smoothed norm increases.
 
     References
     ----------
@@ -78,7 +77,7 @@ class Falrtc(Interpolating):
         real_number(self.mu, "mu", above=0)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zeros beside the observed entries."""
+        """Return a solver that starts at `start`, or at zeros beside the observed entries."""
         return SmoothedSolver(problem, self.regulariser(problem), self.mu, start)
 
 
@@ -98,7 +97,7 @@ class SmoothedSolver:
     problem, regulariser
         The observed entries, and the weights of the modes.
     mu
-        The final smoothing, as a share of the largest singular value.
+        The final smoothing, relative to the largest singular value.
     start
         All entries, or None for zeros.
     """
@@ -124,13 +123,13 @@ class SmoothedSolver:
         return Dense(self._now.full, self.progress().ranks)
 
     def step(self) -> None:
-        """Make one accelerated gradient step; mu falls first."""
+        """Make one accelerated gradient step; mu decreases first."""
         now, mu = self._now, max(FALL * self._mu, self._last_mu)
         t = (1 + math.sqrt(1 + 4 * self._t**2)) / 2
         point = now.full + (self._t - 1) / t * (now.full - self._before.full)
         values, gradient = self._gradient(point, mu)
         value, square = self._smoothed(values, mu), float(np.vdot(gradient, gradient))
-        # The bound grows as mu falls; below it a step may still be short enough.
+        # The bound grows as mu decreases; below it a step may still be short enough.
         most = sum(self._regulariser.lam) / mu
         steepest = min(self._steepest * self._mu / mu * LENGTHEN, most)
         while True:

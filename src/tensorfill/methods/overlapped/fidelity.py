@@ -1,7 +1,7 @@
-"""What the observed entries ask of X in ADMM: the tensor nearest to another one that also fits them.
+"""The data term of ADMM: the proximal operator of the loss over the observed entries.
 
-Each returns the minimum of f(X) + weight / 2 |X - A|^2, which is A itself where nothing was observed, and a problem of
-one number at each observed entry.
+Each returns the minimum of f(X) + weight / 2 |X - A|^2, which is A itself where nothing was observed, and a scalar
+problem at each observed entry.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...losses.robust import Robust
 from ..problem import Problem
 
 MOST_STEPS = 50
-"""Newton steps for a loss without a closed form; bisection takes over where a step would leave what is known."""
+"""Newton steps for a loss without a closed form; bisection is used where a step would leave the bracket."""
 
 ACCURATE = 1e-9
-"""Steps end when they are below this share of the first reach."""
+"""Steps end when they are below this share of the first bracket."""
 
 
 class Fidelity(Protocol):
-    """What the observed entries ask of X."""
+    """The interface of a data term."""
 
     def closest(self, near: Floats, weight: float) -> Floats:
         """Return the minimum of f(X) + weight / 2 |X - near|^2; `near` may be overwritten."""
@@ -33,12 +33,12 @@ class Fidelity(Protocol):
         """Return f(X)."""
 
     def first_step(self) -> Floats:
-        """Return a tensor of the size that the answer may have: the observed entries as they are, or a step to them."""
+        """Return a tensor on the scale of the answer: the observed entries, or a gradient step towards them."""
 
 
 @dataclass(frozen=True, eq=False)
 class AtEntries:
-    """What these have in common: the problem, and where its entries are."""
+    """Base class of data terms: the problem, and the positions of its entries."""
 
     problem: Problem
 
@@ -54,7 +54,7 @@ class AtEntries:
         return self.problem.value(full.reshape(-1)[self.problem.observations.positions])
 
     def first_step(self) -> Floats:
-        """Return the observed values where they are, and zeros elsewhere."""
+        """Return the observed values, and zeros elsewhere."""
         return self._placed(self.problem.observations.values)
 
     def _placed(self, values: Floats) -> Floats:
@@ -68,10 +68,10 @@ class AtEntries:
 
 
 class Fixed(AtEntries):
-    """Observed entries stay as they are."""
+    """Observed entries are fixed."""
 
     def value(self, full: Floats) -> float:
-        """Return zero: they fit."""
+        """Return zero: they fit exactly."""
         return 0.0
 
     def _entries(self, near: Floats, weight: float) -> Floats:
@@ -79,7 +79,7 @@ class Fixed(AtEntries):
 
 
 class Squares(AtEntries):
-    """The square loss: the mean of the observed value and the other, weighted."""
+    """The square loss: the weighted mean of the observed value and the other."""
 
     def _entries(self, near: Floats, weight: float) -> Floats:
         mean: Floats = (self.problem.observations.values + weight * near) / (1 + weight)
@@ -87,7 +87,7 @@ class Squares(AtEntries):
 
 
 class Absolute(AtEntries):
-    """A `Robust` loss, with its kink: what is left of the difference after its proximal operator.
+    """A `Robust` loss, with its kink, by its proximal operator.
 
     For the absolute difference, E = O - X is (O - A) shrunk by 1 / weight.
     """
@@ -104,8 +104,8 @@ class Absolute(AtEntries):
 class Smoothly(AtEntries):
     """Any other loss: Newton's method for loss'(x) + weight (x - a) = 0 at each entry, in float64.
 
-    For a convex loss the root lies between a and a - loss'(a) / weight, and every evaluation narrows that. The second
-    derivative is a difference of slopes, because a loss need not know it.
+    For a convex loss the root lies between a and a - loss'(a) / weight, and every evaluation narrows this bracket. The
+    second derivative is a difference of slopes, because a loss need not provide it.
     """
 
     def first_step(self) -> Floats:
@@ -126,7 +126,7 @@ class Smoothly(AtEntries):
             low, high = np.where(slope < 0, x, low), np.where(slope > 0, x, high)
             bend = (problem.slopes(x + apart) - problem.slopes(x - apart)) / (2 * apart)
             after = x - slope / (np.clip(bend, 0, steepest) + weight)
-            # Between two flat ends of a loss, Newton's steps could go to and fro without getting shorter.
+            # Between two flat ends of a loss, Newton steps could oscillate without getting shorter.
             astray = (after < low) | (after > high) | (np.abs(after - x) > last / 2)
             after = np.where(astray, (low + high) / 2, after)
             last, x = np.abs(after - x), after
@@ -137,5 +137,5 @@ class Smoothly(AtEntries):
 
 
 def fidelity_to(problem: Problem) -> AtEntries:
-    """Return what the loss of a problem asks of X."""
+    """Return the data term for the loss of a problem."""
     return Squares(problem) if isinstance(problem.loss, Square) else Smoothly(problem)

@@ -1,4 +1,4 @@
-"""The settings of methods that keep observed entries as they are, and weigh the nuclear norms of several unfoldings."""
+"""The settings of methods that fix observed entries, and weight the nuclear norms of several unfoldings."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ..nort.proximal_average import ProximalAverage
 from ..problem import Problem
 
 WEAKER = 0.1
-"""The weight of a mode that has less than the others, in units of theirs."""
+"""The weight of a weaker mode, relative to the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interpolating(Method):
-    """What these methods share: the weights of the modes, and which of them to try.
+    """Base class of these methods: the weights of the modes, and which of them to try.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Interpolating(Method):
         return ("weights",) if is_auto(self.weights, "weights") else ()
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
+        """Return the powers of the objective, a norm, and of zeta, which weights squares beside it."""
         return {"objective": 1, "zeta": -1}
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
@@ -64,12 +64,12 @@ class Interpolating(Method):
         ]
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes and the weight of each spelled out."""
+        """Return the same settings with explicit modes and weights."""
         modes = regularised_modes(self.modes, problem.observations.shape)
         return replace(self, modes=modes, weights=per_mode(self.weights, "weights", modes))  # type: ignore[arg-type]
 
     def regulariser(self, problem: Problem) -> ProximalAverage:
-        """Return the modes that have a weight, with the nuclear norm of each."""
+        """Return the modes with nonzero weight, with the nuclear norm of each."""
         modes = regularised_modes(self.modes, problem.observations.shape)
         given = [real_number(each, "weights", at_least=0) for each in per_mode(self.weights, "weights", modes)]
         kept = {mode: weight for mode, weight in zip(modes, given, strict=True) if weight > 0}

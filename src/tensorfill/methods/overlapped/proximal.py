@@ -5,9 +5,9 @@ With L = sum_d lam_d and w_d = lam_d / L,
     Z  =  V - grad f(V) / tau
     X  =  sum_d w_d fold_d(X_d),   X_d = prox of (L / tau) phi at unfold_d Z
 
-PA-APG extrapolates V = X_t + (t - 1) / t+ (X_t - X_{t-1}) with Nesterov's t, GDPAN stays at V = X_t. Both fold real
-tensors and decompose whole unfoldings: what NORT does without. The steps minimise f plus the proximal average of the
-penalties, which comes nearer to their sum as tau grows.
+PA-APG extrapolates V = X_t + (t - 1) / t+ (X_t - X_{t-1}) with Nesterov's t, GDPAN uses V = X_t. Both form full
+tensors and decompose whole unfoldings, which NORT avoids. The steps minimise f plus the proximal average of the
+penalties, which approaches their sum as tau grows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PaApg(Overlapped):
     """PA-APG: nuclear norms of several unfoldings by accelerated proximal gradient steps (Yu 2013).
 
     It minimises f(X) + sum_d lam_d |unfold_d X|_*, up to the error of the proximal average, for any smooth loss and
-    with graph Laplacians. Take it as the convex counterpart of `Nort`: it has one minimum, and shrinks all singular
+    with graph Laplacians. Use it as the convex counterpart of `Nort`: it has one minimum, and shrinks all singular
     values by the same amount, so its answer is biased. An iteration decomposes every regularised unfolding in full: for
     a tensor of I entries about 4 I I_d operations for mode d, and 9 I_d^3 for its Gram matrix.
 
@@ -85,7 +85,7 @@ class PaApg(Overlapped):
         return replace(super().as_nort(), tau=self.tau)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         return ProximalSolver(problem, self.regulariser(problem), start, accelerated=True)
 
 
@@ -95,7 +95,7 @@ class Gdpan(Penalised):
 
     It minimises f(X) + sum_d lam_d phi(unfold_d X), up to the error of the proximal average, for any smooth loss, any
     penalty and with graph Laplacians. The iterates are those of `Nort` with ``momentum=False``, at the cost of full
-    decompositions (see `PaApg`). Take it as the yardstick for what NORT saves.
+    decompositions (see `PaApg`). Use it as a reference for what NORT saves.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ class Gdpan(Penalised):
     penalty
         The penalty on singular values, by name or as an object, as in `Nort`.
     theta
-        The parameter of a penalty given by name. With ``lam="auto"`` held-out entries choose it; otherwise the penalty
-        bends at its singular value threshold.
+        The parameter of a penalty given by name. With ``lam="auto"`` it is chosen on held-out entries; otherwise the
+        penalty bends at its singular value threshold.
     max_rank
         The largest rank, one number or one for each mode; by default there is no limit.
     modes
@@ -117,8 +117,8 @@ class Gdpan(Penalised):
 
     Notes
     -----
-    The original uses the nuclear norm's relatives on one weight for all modes and a step just below 1 / rho. This one
-    takes the steps of `Nort`, so that both can be compared. `tensorfill.complete` comes down to lambda through larger
+    The original uses relatives of the nuclear norm with one weight for all modes and a step just below 1 / rho. This
+    one takes the steps of `Nort`, so that both can be compared. `tensorfill.complete` reaches lambda through larger
     ones, which keeps nonconvex penalties out of bad critical points.
 
     References
@@ -143,11 +143,11 @@ class Gdpan(Penalised):
         return replace(super().as_nort(), tau=self.tau)
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes, lambda, the penalty and tau spelled out."""
+        """Return the same settings with the modes, lambda, the penalty and tau made explicit."""
         return replace(super().resolved(problem), tau=self.regulariser(problem).tau)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         return ProximalSolver(problem, self.regulariser(problem), start, accelerated=False)
 
 
@@ -226,7 +226,7 @@ class ProximalSolver:
         objective = problem.value(full.ravel()[self._positions]) + regulariser.penalty(values)
         if problem.roughness is not None:
             objective += float(np.vdot(full, problem.roughness.of_dense(full))) / 2
-        # With momentum nothing falls at every step.
+        # With momentum, nothing decreases at every step.
         f_tau = math.nan
         if not self._accelerated:
             f_tau = objective + regulariser.disagreement(values, float(np.vdot(full, full)))

@@ -1,8 +1,8 @@
-"""The settings of methods with a penalty on the singular values of several unfoldings, and what follows from them.
+"""The settings of methods with a penalty on the singular values of several unfoldings, and their regulariser.
 
     minimise  f(X) + sum_d lam_d phi(unfold_d X)
 
-Lambda, the penalty and the modes mean the same as in `Nort`, so its regulariser says what they are for a problem.
+Lambda, the penalty and the modes are those of `Nort`, whose regulariser is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TRIAL_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Overlapped(Method):
-    """What these methods share: lambda, the modes, the search for lambda, and the way down to a given one.
+    """Base class of these methods: lambda, the modes, the search for lambda, and the descent to a given one.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ class Overlapped(Method):
         return {"objective": loss, "lam": loss - 1, "cut": loss - 1, "zeta": loss - 2, "tau": loss - 2}
 
     def check(self, problem: Problem) -> None:
-        """Refuse what NORT with the same regulariser refuses: a tau below the curvature, a lambda below rounding."""
+        """Raise the errors of NORT with the same regulariser: a tau below the curvature, a lambda below rounding."""
         super().check(problem)
         if not self.is_fixed:
             self.as_nort().check(_with_curvature(problem))
 
     @property
     def is_fixed(self) -> bool:
-        """Whether observed entries stay as they are, so that there is no loss to weigh lambda against."""
+        """Whether observed entries are fixed, so that lambda is not relative to a loss."""
         return False
 
     def as_nort(self) -> Nort:
@@ -80,7 +80,7 @@ class Overlapped(Method):
         return Nort(lam=self.lam, penalty=Nuclear(), modes=self.modes, storage="dense")
 
     def regulariser(self, problem: Problem) -> ProximalAverage:
-        """Return the modes, and the lambda and the penalty of each, that these settings mean for a problem."""
+        """Return the modes, and the lambda and the penalty of each, of these settings for a problem."""
         return self.as_nort().regulariser(_with_curvature(problem))
 
     def weighted(self, lam: float | Sequence[float], penalty: Penalty) -> Self:
@@ -88,7 +88,7 @@ class Overlapped(Method):
         return replace(self, lam=lam)
 
     def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes, and the lambda and the penalty of each, spelled out."""
+        """Return the same settings with the modes, and the lambda and the penalty of each, made explicit."""
         found = self.regulariser(problem)
         return replace(self.weighted(found.lam, found.penalties[0]), modes=found.modes)
 
@@ -99,7 +99,7 @@ class Overlapped(Method):
     def largest_cut(self, problem: Problem, rng: np.random.Generator) -> float:
         """Return the singular value threshold at which the answer is zero, in units of the curvature."""
         if isinstance(problem.loss, Robust):
-            # The slope of an absolute error is a sign, whatever the size of the error.
+            # The slope of an absolute error is a sign, for any size of the error.
             signs = np.sign(problem.observations.values)
             problem = Problem(problem.observations.with_values(signs), Square())
         return largest_cut(self.as_nort(), problem, rng)
@@ -109,8 +109,8 @@ class Overlapped(Method):
     ) -> Result | None:
         """Return the answer just above lambda, reached through larger ones.
 
-        From zero, a small lambda moves so little in an iteration that the tolerance would stop it far from the end, and
-        a nonconvex penalty would keep whatever the first steps look like.
+        From zero, a small lambda moves so little in an iteration that the tolerance would stop it far from convergence,
+        and a nonconvex penalty would keep arbitrary directions of the first steps.
         """
         result = None
         for stage in self._stages(problem, rng):
@@ -121,7 +121,7 @@ class Overlapped(Method):
         return result
 
     def _stages(self, problem: Problem, rng: np.random.Generator) -> Iterator[Self]:
-        """Return the method with falling lambdas, all above its own."""
+        """Return the method with decreasing lambdas, all above the requested one."""
         found = self.regulariser(problem)
         largest = self.largest_cut(problem, rng)
         if found.total == 0 or largest == 0:
@@ -138,7 +138,7 @@ class Overlapped(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class Penalised(Overlapped):
-    """Methods that take any penalty.
+    """Base class of methods that take any penalty.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Penalised(Overlapped):
 
     def as_nort(self) -> Nort:
         """Return the settings of NORT with the same regulariser."""
-        # While lambda is open the penalty is too, and the threshold of zero does not depend on it.
+        # While lambda is open the penalty is too, and the threshold at which the answer is zero does not depend on it.
         given = (Nuclear(), "auto") if self.open_settings else (self.penalty, self.theta)
         return replace(super().as_nort(), penalty=given[0], theta=given[1], max_rank=self.max_rank)
 

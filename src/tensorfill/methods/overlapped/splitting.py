@@ -1,4 +1,4 @@
-"""ADMM on whole tensors: every part of the objective has a copy of X to itself, and multipliers make the copies agree.
+"""ADMM on whole tensors: every part of the objective has a separate copy of X, and multipliers make the copies agree.
 
     minimise  f(X) + sum_k g_k(Y_k)   with  Y_k = X for every k
 
@@ -9,7 +9,7 @@ graph. With multipliers T_k and a weight zeta, an iteration is
     X    =  the minimum of f(X) + K zeta / 2 |X - A|^2,    A = the mean of Y_k + T_k / zeta over all K copies
     T_k  =  T_k + zeta (Y_k - X)
 
-Observed entries that are fixed are the limit of an ever heavier f.
+Fixed observed entries are the limit of an ever larger weight of f.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ UNBALANCED = 5.0
 """Zeta changes if one relative residual is this many times the other."""
 
 NEARER = 0.98
-"""Copies have come nearer to each other if what separates them is at most this share of what it was."""
+"""Copies have come closer if their distance is at most this share of the previous one."""
 
 MOST_GROWTH = 1e10
-"""Zeta grows to this many times its first value; singular value thresholds are far below rounding then."""
+"""The largest growth of zeta; singular value thresholds are then far below rounding."""
 
 
 class Part(Protocol):
-    """A part of the objective with a copy of X to itself."""
+    """The interface of a part of the objective, which has a separate copy of X."""
 
     def prox(self, target: Floats, zeta: float) -> Copy:
         """Return the minimum of g(Y) + zeta / 2 |Y - target|^2."""
 
     def multiplier(self, copy: Copy) -> Floats:
-        """Return minus a gradient of g at Y: the multiplier of an answer."""
+        """Return minus a gradient of g at Y: the multiplier of a warm start."""
 
     def value(self, full: Floats) -> float:
         """Return g(X)."""
@@ -74,7 +74,7 @@ class Copy:
 
     @classmethod
     def of(cls, component: Component, like: Floats) -> Copy:
-        """Return a folded low-rank matrix as a copy of a tensor of the same shape as another."""
+        """Return a folded low-rank matrix as a copy with the shape of another tensor."""
         out = np.zeros(like.shape, like.dtype)
         add_dense(component, 1.0, out)
         return cls(out, component.rank, component)
@@ -82,7 +82,7 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The penalty on the singular values of one unfolding, of which at most so many are not zero."""
+    """The penalty on the singular values of one unfolding, with a limit on its rank."""
 
     mode: int
     lam: float
@@ -90,7 +90,7 @@ class LowRank:
     max_rank: int
 
     def prox(self, target: Floats, zeta: float) -> Copy:
-        """Return the tensor whose unfolding has shrunk singular values."""
+        """Return the tensor with shrunk singular values of its unfolding."""
         weight = self.lam / zeta
         shrunk = shrunk_component(target, self.mode, lambda s: self.penalty.prox(s[: self.max_rank], weight))
         return Copy.of(shrunk, target)
@@ -118,7 +118,7 @@ class Smooth:
 
     @classmethod
     def of(cls, operator: Operator, mode: int, size: int) -> Smooth:
-        """Return the part of a matrix that is given by its products."""
+        """Return the part for a matrix that is given by its products."""
         matrix = operator(np.eye(size))
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         return cls(mode, np.maximum(values, 0), vectors)
@@ -141,17 +141,17 @@ class Smooth:
 
 @dataclass(frozen=True)
 class Zeta:
-    """How the weight of the copies' agreement begins and changes.
+    """The rule for the weight of the agreement of the copies.
 
     Parameters
     ----------
     first
         The first value.
     rule
-        ``"grows"`` in every iteration; ``"settles"``: it grows only if the copies came no nearer to each other, which a
+        ``"grows"`` in every iteration; ``"settles"``: it grows only if the copies have not come closer, which a
         nonconvex penalty may need; ``"balances"`` the residuals, for convex problems; or ``"stays"``.
     growth
-        The ratio of one value to the last, if it grows.
+        The ratio of consecutive values, if it grows.
     """
 
     first: float
@@ -164,18 +164,18 @@ class Zeta:
 
 
 def first_zeta(given: float | None, lam: float, penalty: Penalty, scale: float) -> float:
-    """Return the first zeta: that which is given, or one with a threshold that suits the largest singular value."""
+    """Return the first zeta: the given one, or one with a threshold relative to the largest singular value."""
     if given is not None:
         return given
-    # Without a penalty, or for data that is zero everywhere, any value will do.
+    # Without a penalty, or for data that is zero everywhere, any value works.
     return lam / weight_for_cut(penalty, FIRST_THRESHOLD * scale) if lam > 0 and scale > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """X, the multipliers, the ranks of the copies and those that are low-rank matrices, zeta, how far copies are apart.
+    """X, the multipliers, the ranks of the copies, the low-rank copies, zeta, and the distance of the copies.
 
-    The copies themselves are not kept: the next ones do not depend on them.
+    The copies themselves are not stored, because the next ones do not depend on them.
     """
 
     full: Floats
@@ -192,13 +192,13 @@ class SplittingSolver(ABC):
     Parameters
     ----------
     fidelity
-        What the observed entries ask of X.
+        The data term.
     parts
         The other parts of the objective.
     zeta
-        How zeta begins and changes.
+        The rule for zeta.
     begin
-        Where to start.
+        The starting point.
     """
 
     def __init__(self, fidelity: Fidelity, parts: Sequence[Part], zeta: Zeta, begin: State) -> None:
@@ -228,7 +228,7 @@ class SplittingSolver(ABC):
             near += copy.full
         near /= len(copies)
         full = self._fidelity.closest(near, len(copies) * zeta)
-        # What separates the copies from X takes their place, and the new multipliers take its place.
+        # The differences of the copies from X overwrite them, and the new multipliers overwrite these.
         multipliers = [copy.full for copy in copies]
         for gap in multipliers:
             gap -= full
@@ -250,7 +250,7 @@ class SplittingSolver(ABC):
         return self._parts[k].prox(target, zeta)
 
     def _low_rank(self, copies: Sequence[Copy]) -> tuple[Component, ...]:
-        """Return the copies that are low-rank matrices, if the answer is made of them."""
+        """Return the low-rank copies, if the answer consists of them."""
         return tuple(copy.component for copy in copies if copy.component is not None)
 
 
@@ -262,9 +262,9 @@ class PenalisedSolver(SplittingSolver):
     problem, regulariser
         The observed entries with the graphs, and the penalties of the modes.
     fidelity
-        What the observed entries ask of X.
+        The data term.
     zeta
-        How zeta begins and changes.
+        The rule for zeta.
     start
         A sum of folded low-rank matrices, or None for zero.
     """
@@ -302,16 +302,16 @@ class PenalisedSolver(SplittingSolver):
 
 
 class FixedSolver(SplittingSolver):
-    """ADMM with observed entries that are fixed; the answer is X, which has them.
+    """ADMM with fixed observed entries; the answer is X, which contains them.
 
-    The objective is that of X itself, at the cost of another look at its singular values.
+    The objective is that of X itself, at the cost of computing its singular values.
 
     Parameters
     ----------
     fidelity
         The observed entries.
     parts, zeta
-        The norms, and how zeta begins and changes.
+        The norms, and the rule for zeta.
     start
         All entries, or None for zeros beside the observed ones.
     """
@@ -340,7 +340,7 @@ def low_rank_parts(regulariser: ProximalAverage) -> list[Part]:
 
 
 def _balance(before: Floats, now: Floats, apart: float, multipliers: Sequence[Floats], zeta: float) -> float:
-    """Return the factor of zeta that brings the residuals together, each relative to the size of what it changes."""
+    """Return the factor of zeta that balances the primal and dual residuals, both relative."""
     tiny, root = np.finfo(float).tiny, math.sqrt(len(multipliers))
     primal = apart / max(root * _norm(now), tiny)
     dual = zeta * root * _norm(now - before) / max(_norm(*multipliers), tiny)

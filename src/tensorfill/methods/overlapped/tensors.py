@@ -1,4 +1,4 @@
-"""What the solvers on whole tensors share: work for each mode side by side."""
+"""A helper of the solvers on whole tensors: parallel work for each mode."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     minimise  1/2 sum over observed p of (X_p - O_p)^2,    X = G x_1 U_1 .. x_M U_M,    U_d^T U_d = I.
 
-A step goes along a conjugate direction of the quotient manifold, whose metric preconditions; see `tucker_manifold`.
-How far is what would be best if X were linear along the direction, or a half, a quarter .. of it. The gradients of the
-core and of all factors are one pass over the observed entries, and so are the entries along the direction.
+A step follows a conjugate direction on the quotient manifold, with a preconditioning metric; see `tucker_manifold`.
+The first step length is the best one if X were linear along the direction, and is halved if necessary. The gradients of
+the core and of all factors take one pass over the observed entries, and so do the entries along the direction.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ..tucker_least_squares import LeastSquares
 from .tucker_manifold import Direction, TuckerPoint
 
 SUFFICIENT = 1e-4
-"""A step must lower the objective by this share of what the gradient promises."""
+"""A step must lower the objective by this share of the decrease that the gradient predicts."""
 
 MOST_HALVINGS = 25
-"""After this many halvings without a fall of the objective, the point stays where it is."""
+"""After this many halvings without a decrease of the objective, the point is not changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RP(Method):
     """Tucker completion by Riemannian preconditioned conjugate gradients, for the square loss.
 
-    An iteration is three passes over the observed entries, each of about one rank an entry, and small matrices
-    of the size of the ranks. Nothing of the size of the tensor is made, and the answer is a Tucker model. Take it for
-    sparse data of low multilinear rank with little noise: it has no penalty, so that too large a rank overfits.
+    An iteration is three passes over the observed entries, each of about one rank per entry, and small matrices
+    of the size of the ranks. Nothing of the size of the tensor is allocated, and the answer is a Tucker model. Use it
+    for sparse data of low multilinear rank with little noise: it has no penalty, so too large a rank overfits.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class RP(Method):
         return ("rank",) if is_auto(self.rank, "rank") else ()
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, while the unknowns stay below the number of entries."""
+        """Return increasing ranks, while there are fewer parameters than entries."""
         return [Axis("rank", growing_ranks(problem.observations))] if self.open_settings else ()
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
@@ -95,7 +95,7 @@ class RP(Method):
         return isinstance(model, Tucker) and model.shape == problem.observations.shape
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> RPSolver:
-        """Return a solver that stands at `start`, with directions of the residuals appended up to the ranks."""
+        """Return a solver that starts at `start`, with directions of the residuals appended up to the ranks."""
         observations = problem.observations
         if start is not None and not self.can_start_from(start, problem):
             raise ValueError(
@@ -112,14 +112,14 @@ class RP(Method):
 
 
 class RPSolver:
-    """Conjugate gradients on the Tucker manifold at work on one problem.
+    """Conjugate gradients on the Tucker manifold, for one problem.
 
     Parameters
     ----------
     observations
         The entries to fit.
     start
-        Where to start, with orthonormal factors.
+        The starting point, with orthonormal factors.
     """
 
     def __init__(self, observations: Observations, start: Tucker) -> None:
@@ -134,7 +134,7 @@ class RPSolver:
         self._along = self._gradient.times(-1.0)
 
     def progress(self) -> Progress:
-        """Return the current state; the objective falls at every step."""
+        """Return the current state; the objective decreases at every step."""
         value = _half_square(self._residuals)
         return Progress(value, value, self._point.core.shape)
 
@@ -146,7 +146,7 @@ class RPSolver:
         )
 
     def step(self) -> None:
-        """Go along the conjugate direction, or along the gradient if that one does not lead down."""
+        """Go along the conjugate direction, or along the gradient if that is not a descent direction."""
         found = self._searched(self._along)
         if found is None:
             found = self._searched(self._gradient.times(-1.0))
@@ -156,14 +156,14 @@ class RPSolver:
         gradient = self._gradient_at(point, residuals)
         before, onward = (point.horizontal(point.tangent(each)) for each in (self._gradient, along))
         change = gradient.plus(-1.0, before)
-        # Hestenes and Stiefel's rule. Below zero it starts anew.
+        # The Hestenes-Stiefel rule; a negative value restarts the method.
         curvature = point.inner(onward, change)
         share = max(0.0, point.inner(gradient, change) / curvature) if curvature else 0.0
         self._point, self._residuals, self._gradient = point, residuals, gradient
         self._along = onward.times(share).plus(-1.0, gradient)
 
     def _searched(self, along: Direction) -> tuple[TuckerPoint, Direction, Floats] | None:
-        """Return the point along a direction where the objective has fallen enough, or None if there is none."""
+        """Return the point along a direction at which the objective has decreased enough, or None if there is none."""
         point, now = self._point, _half_square(self._residuals)
         changes = changes_at(self._coords, point.core, FactorRows(point.factors), along.core, FactorRows(along.factors))
         slope, curvature = float(self._residuals @ changes), float(changes @ changes)

@@ -1,4 +1,4 @@
-"""The geometry of Tucker tensors of given ranks, with a metric that preconditions (Kasai and Mishra 2016).
+"""The geometry of Tucker tensors of given ranks, with a preconditioning metric (Kasai and Mishra 2016).
 
 A point is X = G x_1 U_1 .. x_M U_M with orthonormal U_d. With G_d = unfold_d G and A_d = G_d G_d^T, the metric is
 
@@ -6,7 +6,7 @@ A point is X = G x_1 U_1 .. x_M U_M with orthonormal U_d. With G_d = unfold_d G 
 
 because A_d is the second derivative of 1/2 |X|^2 along U_d: in this metric, the gradient of least squares is nearly
 Newton's step. The same tensor has many such forms, with U_d O_d and G x_d O_d^T for orthogonal O_d. Directions that
-change the form only are vertical, (U_d W_d, - sum_d G x_d W_d) with W_d skew. What stands at right angles to them is
+change only the form are vertical, (U_d W_d, - sum_d G x_d W_d) with W_d skew. Directions orthogonal to them are
 horizontal.
 """
 
@@ -22,11 +22,12 @@ from ..._support.types import Floats
 from ...algebra.unfolding import times, unfold
 
 LEAST_CURVATURE = 1e-12
-"""A_d counts as at least this share of its mean eigenvalue, so that a direction without a core can be divided by it."""
+"""The least eigenvalue of A_d, relative to the mean one, so that A_d can be inverted."""
 
 SOLVED = 1e-8
 MOST_STEPS = 50
-"""Conjugate gradients for a vertical part end when the residual has fallen to this share, or after so many steps."""
+"""Conjugate gradients for a vertical part end when the residual has decreased to this share, or after this many
+steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class TuckerPoint:
     def tangent(self, z: Direction) -> Direction:
         """Return the part of a direction along which factors stay orthonormal: U_d^T x_d is skew.
 
-        What is taken away is U_d S_d A_d^-1 with S_d symmetric, where
+        The part that is removed is U_d S_d A_d^-1 with S_d symmetric, where
 
             S_d A_d + A_d S_d = A_d (z_d^T U_d + U_d^T z_d) A_d.
         """
@@ -121,10 +122,10 @@ class TuckerPoint:
         return Direction(tuple(factors), z.core)
 
     def horizontal(self, x: Direction) -> Direction:
-        """Return the part of a tangent direction that changes the tensor, at right angles to all vertical ones.
+        """Return the part of a tangent direction that changes the tensor, orthogonal to all vertical ones.
 
-        The vertical part solves small coupled Lyapunov equations, by conjugate gradients. Without their coupling they
-        are diagonal in the eigenvectors of A_d, which preconditions them.
+        The vertical part solves small coupled Lyapunov equations, by conjugate gradients. Without the coupling they are
+        diagonal in the eigenvectors of A_d, which gives the preconditioner.
         """
         found = [np.zeros_like(gram) for gram in self.grams]
         left = self.against_vertical(x)
@@ -144,7 +145,7 @@ class TuckerPoint:
         return x.plus(-1.0, self.vertical(found))
 
     def vertical(self, skew: Sequence[Floats]) -> Direction:
-        """Return the direction (U_d W_d, - sum_d G x_d W_d), which leaves the tensor as it is."""
+        """Return the direction (U_d W_d, - sum_d G x_d W_d), which leaves the tensor unchanged."""
         core = np.zeros_like(self.core)
         for mode, each in enumerate(skew):
             core -= times(each, self.core, mode)
@@ -166,7 +167,7 @@ class TuckerPoint:
         ]
 
     def retracted(self, x: Direction, length: float) -> TuckerPoint:
-        """Return the point at some length along a direction: the nearest orthonormal factors, the core straight on."""
+        """Return the point at some length along a direction, with the nearest orthonormal factors."""
         factors = tuple(_polar(u + length * change) for u, change in zip(self.factors, x.factors, strict=True))
         return TuckerPoint(factors, self.core + length * x.core)
 
@@ -174,7 +175,7 @@ class TuckerPoint:
 def _polar(matrix: Floats) -> Floats:
     """Return the nearest matrix with orthonormal columns."""
     values, vectors = np.linalg.eigh(matrix.T @ matrix)
-    # A tangent direction is at right angles to first order, so that this matrix is near the identity or above it.
+    # A tangent direction keeps columns orthonormal to first order, so this matrix is near the identity or above it.
     polar: Floats = matrix @ ((vectors / np.sqrt(values)) @ vectors.T)
     return polar
 
