@@ -59,8 +59,6 @@ _HOMES = {home.partition(":")[2]: home for home, _ in METHODS.values()} | {
     "Method": "methods.base:Method",
     "Observations": "observations:Observations",
     "Problem": "methods.problem:Problem",
-    "Rescal": "methods.rescal:Rescal",
-    "SmoothedNort": "methods.nort:SmoothedNort",
     "Status": "methods.base:Status",
     "compare": "comparison:compare",
     "complete": "completion:complete",

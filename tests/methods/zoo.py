@@ -68,6 +68,11 @@ def tiny_mode():
     return Animal(data, truth, within=0.6)
 
 
+def same_entities():
+    truth, data = low_rank((12, 12, 9))
+    return Animal(data, truth, within=0.6)
+
+
 def sparse():
     truth, data = low_rank((12, 10, 9), density=0.5)
     return Animal(Observations(data.coords, data.values, data.shape), truth, within=0.6)
@@ -121,8 +126,8 @@ def counts():
 ZOO: dict[str, Callable[[], Animal]] = {
     each.__name__: each
     for each in (
-        matrix, order_three, order_four, tiny_mode, sparse, noisy, few_entries, constant, zeros, empty_slice,
-        single_precision, yes_or_no, counts,
+        matrix, order_three, order_four, tiny_mode, same_entities, sparse, noisy, few_entries, constant, zeros,
+        empty_slice, single_precision, yes_or_no, counts,
     )
 }  # fmt: skip
 """Every problem by name."""

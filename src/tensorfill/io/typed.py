@@ -22,9 +22,7 @@ from ..choosing.splits import Choice
 from ..losses import LOSSES, Loss
 from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
 from ..methods.base import Method, Record, Status
-from ..methods.nort import SmoothedNort
 from ..methods.registry import METHODS
-from ..methods.rescal import Rescal
 from ..methods.search import PathPoint
 from ..observations import Observations
 from ..penalties import PENALTIES, Elementwise, Penalty
@@ -59,7 +57,7 @@ OWN = StandIn(Unsaved, (Method, Loss, Robust, Penalty, Elementwise, Observations
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
         Baseline, Stage, Timing,
-        *METHODS.values(), Effects, Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
+        *METHODS.values(), Effects, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
         SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Polish, Recipe, Record, SliceFill,
         Smoothing, Unsaved,
     ]  # fmt: skip

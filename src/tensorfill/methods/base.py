@@ -256,6 +256,7 @@ class Method(ABC):
             It does not count as converged before this many iterations: momentum has yet to gather, and the first steps
             change little.
         """
+        self.check(problem)
         if self.open_settings:
             raise ValueError(
                 f"{listed(self.open_settings)} of method '{self.name}' is 'auto', which tensorfill.complete chooses on "
@@ -263,7 +264,6 @@ class Method(ABC):
             )
         if held_out is not None and problem.offset is not None:
             raise ValueError("held_out must be left out for a problem with an offset, which only its entries have.")
-        self.check(problem)
         clock, rng = clock or Clock(), np.random.default_rng(rng)
         score = None if held_out is None else partial(_error_at, held_out, problem)
 

@@ -122,7 +122,7 @@ class Rescal(Method):
             raise Unsuited(f"method '{self.name}' takes tensors of three modes, but the shape is {shape}.")
         first, second, _ = self.ordered_modes(problem)
         if shape[first] != shape[second]:
-            raise ValueError(
+            raise Unsuited(
                 f"same must be two modes of the same size, but mode {first} has {shape[first]:,} indices and mode "
                 f"{second} has {shape[second]:,}; leave method '{self.name}' out."
             )

@@ -26,7 +26,7 @@ from ..._support.types import Floats
 from ...losses import Loss, Square
 from ...losses.robust import Robust, SmoothedRobust, Tangent, noise_scale
 from ...models import Model
-from ..base import Progress, Solver
+from ..base import Progress, Solver, Unsuited
 from ..problem import Problem
 from .method import Nort
 from .proximal_average import ProximalAverage
@@ -86,6 +86,10 @@ class SmoothedNort(Nort):
 
     Parameters
     ----------
+    lam
+        As in `Nort`, but there is no search for it.
+    penalty, theta, modes, max_rank, tau, momentum, descend, polish, svd, storage, max_iter, tol
+        As in `Nort`; tau must be left out.
     shrink
         The ratio of one delta to the last, delta_0 in the paper; between 0 and 1.
     floor
@@ -126,13 +130,20 @@ class SmoothedNort(Nort):
         real_number(self.shrink, "shrink", above=0, below=1)
         real_number(self.floor, "floor", above=0)
         real_number(self.stage_tol, "stage_tol", above=0)
-        if self.open_settings:
-            raise ValueError("lam must be given for SmoothedNort, as a number or one for each mode, but it is 'auto'.")
         if self.tau is not None:
             raise ValueError(
                 "tau must be left out for a robust loss, as it follows the curvature of each stage, "
                 f"but {self.tau!r} was given."
             )
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a lambda that is left open: there is no search for it."""
+        if self.open_settings:
+            raise Unsuited(
+                f"method '{self.name}' is for a robust loss and a given lam, a number or one for each mode, but lam is "
+                "'auto'."
+            )
+        super().check(problem)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zero."""
