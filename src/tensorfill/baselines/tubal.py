@@ -16,10 +16,11 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from .._support.checks import is_auto, mode_number, real_number
+from .._support.checks import is_auto, mode_number
 from .._support.types import Floats
-from ..methods.base import Axis, Method, Solver
+from ..methods.base import Method, Solver
 from ..methods.problem import Problem
+from ..methods.settings import Power, none_or, one_axis, real, setting
 from ..models import Dense, Model
 from ..observations import Observations
 from ..penalties import Nuclear
@@ -32,6 +33,12 @@ themselves."""
 
 Stack = NDArray[np.complexfloating[Any, Any]]
 """The matrices of the transformed tensor."""
+
+
+def _choices(method: Tennn, problem: Problem) -> Sequence[tuple[int, ...]]:
+    """Return every choice of all modes but two, the last modes first."""
+    order = problem.observations.ndim
+    return sorted(itertools.combinations(range(order), order - 2), reverse=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,30 +88,11 @@ class Tennn(Method):
     whole_tensors: ClassVar[int] = 13
     trial_iterations: ClassVar[int | None] = 60
 
-    along: int | Sequence[int] | str = "auto"
-    zeta: float | None = None
+    other_powers: ClassVar[Mapping[str, Power]] = {"objective": 1}
+
+    along: int | Sequence[int] | str = setting("auto", check=is_auto, path=one_axis("along", _choices, ordered=False))
+    zeta: float | None = setting(None, check=none_or(real(above=0)), power=-1)
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        is_auto(self.along, "along")
-        if self.zeta is not None:
-            real_number(self.zeta, "zeta", above=0)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The modes to transform."""
-        return ("along",) if is_auto(self.along, "along") else ()
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
-        return {"objective": 1, "zeta": -1}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return every choice of all modes but two, the last modes first."""
-        order = len(problem.observations.shape)
-        choices = sorted(itertools.combinations(range(order), order - 2), reverse=True)
-        return [Axis("along", choices, ordered=False)] if self.open_settings else []
 
     def transformed(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the modes to transform by number, in increasing order."""

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from .._support.checks import listed, real_number, whole_number
+from .._support.checks import listed
 from .._support.clock import Clock
 from .._support.journal import Draft
 from .._support.memory import physical_bytes
@@ -33,6 +33,8 @@ from .loop import Solver as Solver
 from .loop import Status as Status
 from .loop import Stopped as Stopped
 from .problem import Problem
+from .settings import Axis as Axis
+from .settings import Power, check_settings, declared, loss_less, real, searched, setting, whole
 
 if TYPE_CHECKING:
     from .search import Search
@@ -40,29 +42,6 @@ if TYPE_CHECKING:
 
 class Unsuited(ValueError):
     """The data, its loss or its size is not what a method is made for; other methods may take it."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A setting to choose on held-out entries, and the path to walk.
-
-    Parameters
-    ----------
-    setting
-        The name of the setting.
-    values
-        The values to try, in order. Each trial starts from the answer of the one before.
-    meanwhile
-        The value it has while the axes before it are walked.
-    ordered
-        Whether the values go from simple to complex, so that the walk ends when held-out entries no longer gain. If
-        not, all of them are tried.
-    """
-
-    setting: str
-    values: Sequence[Any]
-    meanwhile: Any = None
-    ordered: bool = True
 
 
 STAGES = ("laplacian", "smooth", "centre", "refine")
@@ -73,9 +52,9 @@ STAGES = ("laplacian", "smooth", "centre", "refine")
 class Method(ABC):
     """The settings of a method; `solve` runs it.
 
-    A subclass is a frozen dataclass of settings with one method, `prepare`. A setting that held-out entries may choose
-    is ``"auto"`` by default; the subclass names it in `open_settings` and says in `axes` which values to try. A
-    subclass with a better search than a walk along these axes returns it from `search`.
+    A subclass is a frozen dataclass of settings with one method, `prepare`. Each setting is declared once, by
+    `tensorfill.methods.settings.setting`: its default, its check, its unit, and how held-out entries choose it while it
+    is ``"auto"``. A subclass with a better search than a walk along axes returns it from `search`.
 
     Parameters
     ----------
@@ -119,8 +98,11 @@ class Method(ABC):
     whole_tensors: ClassVar[int] = 0
     """How many arrays of the size of the tensor it holds at its peak; 0 if it never builds the tensor."""
 
-    max_iter: int = 500
-    tol: float = 1e-4
+    other_powers: ClassVar[Mapping[str, Power]] = {"objective": loss_less(0)}
+    """The powers of the unit of the data that the objective has, and what a search varies beside the settings."""
+
+    max_iter: int = setting(500, check=whole(1))
+    tol: float = setting(1e-4, check=real(at_least=0))
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -128,8 +110,7 @@ class Method(ABC):
             cls.name = cls.__name__.lower()
 
     def __post_init__(self) -> None:
-        whole_number(self.max_iter, "max_iter", at_least=1)
-        real_number(self.tol, "tol", at_least=0)
+        check_settings(self)
 
     @abstractmethod
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
@@ -140,11 +121,17 @@ class Method(ABC):
     @property
     def open_settings(self) -> tuple[str, ...]:
         """The names of the settings that are left to held-out entries."""
-        return ()
+        values = ((name, getattr(self, name)) for name in searched(type(self)))
+        return tuple(name for name, value in values if isinstance(value, str) and value == "auto")
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return a path for each open setting, in the order in which they are chosen."""
-        return ()
+        """Return the axes of each open setting, in the order in which they are chosen."""
+        found: list[Axis] = []
+        for name in self.open_settings:
+            path = declared(type(self))[name].path
+            if path is not None:
+                found += path(self, problem, rng, tuple(found))
+        return found
 
     def search(self) -> Search | None:
         """Return a search of the method's own, or None for a walk along its axes."""
@@ -163,8 +150,7 @@ class Method(ABC):
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the power of the unit of the data that the objective has, and each setting that has one.
 
-        Data multiplied by c, with every such setting multiplied by c to its power, has c times the answer. A subclass
-        whose settings depend on the unit of the data names them here.
+        Data multiplied by c, with every such setting multiplied by c to its power, has c times the answer.
 
         Parameters
         ----------
@@ -173,7 +159,9 @@ class Method(ABC):
         order
             The order of the tensor.
         """
-        return {"objective": loss}
+        own = {name: its.power for name, its in declared(type(self)).items() if its.power is not None}
+        every = {**self.other_powers, **own}
+        return {name: power(loss, order) if callable(power) else power for name, power in every.items()}
 
     def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``; see `powers`."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._support.checks import is_auto, whole_number
 from ..._support.clock import Clock
 from ...methods.base import Callback, Method, Result
 from ...methods.problem import Problem
@@ -18,13 +17,6 @@ RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40)
 
 GROWING_ITERATIONS = 10
 """The iterations for each smaller rank, where few are enough for a start."""
-
-
-def check_ranks(rank: Any) -> None:
-    """Refuse ranks that are neither ``"auto"`` nor one or several whole numbers of at least one."""
-    if not is_auto(rank, "rank"):
-        for each in rank if isinstance(rank, Sequence) else [rank]:
-            whole_number(each, "rank", at_least=1)
 
 
 def ranks_of(rank: Any, count: int, what: str) -> tuple[int, ...]:

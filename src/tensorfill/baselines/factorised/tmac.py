@@ -21,19 +21,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import is_auto
 from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.component import Component
 from ...algebra.storage import Point, Storage
 from ...algebra.svd import Unfolding, orthonormal
 from ...algebra.unfolding import columns
-from ...methods.base import Axis, Callback, Method, Progress, Result
+from ...methods.base import Callback, Method, Progress, Result
 from ...methods.nort.memory import check_factors_fit, dense_is_faster
 from ...methods.nort.modes import regularised_modes
 from ...methods.problem import Problem
+from ...methods.settings import one_axis, ranks, setting
 from ...models import FoldedLowRank, Model
-from .growing import RANKS, check_ranks, ranks_of, through_smaller_ranks
+from .growing import RANKS, ranks_of, through_smaller_ranks
+
+
+def _growing(method: Tmac, problem: Problem) -> Sequence[int]:
+    """Return growing ranks, below that of the fullest unfolding."""
+    shape = problem.observations.shape
+    most = max(min(shape[mode], columns(shape, mode)) for mode in regularised_modes(method.modes, shape))
+    return [rank for rank in RANKS if rank < most] or [1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,26 +82,9 @@ class Tmac(Method):
     square_only: ClassVar[bool] = True
     trial_iterations: ClassVar[int | None] = 60
 
-    rank: int | Sequence[int] | str = "auto"
+    rank: int | Sequence[int] | str = setting("auto", check=ranks(1), path=one_axis("rank", _growing))
     modes: Sequence[int] | None = None
     grow: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranks(self.rank)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank."""
-        return ("rank",) if is_auto(self.rank, "rank") else ()
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, below that of the fullest unfolding."""
-        if not self.open_settings:
-            return ()
-        shape = problem.observations.shape
-        most = max(min(shape[mode], columns(shape, mode)) for mode in regularised_modes(self.modes, shape))
-        return [Axis("rank", [rank for rank in RANKS if rank < most] or [1])]
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a sum of folded low-rank matrices of the shape and along the modes of this fit."""

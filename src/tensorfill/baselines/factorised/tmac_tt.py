@@ -19,17 +19,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import is_auto
 from ..._support.clock import Clock
 from ..._support.types import Floats, Integers
 from ...algebra.component import Component
 from ...algebra.operators import DenseUnfolding, add_dense
 from ...algebra.svd import gram_svd
-from ...methods.base import Axis, Callback, Method, Progress, Result
+from ...methods.base import Callback, Method, Progress, Result
 from ...methods.problem import Problem
+from ...methods.settings import one_axis, ranks, setting
 from ...models import Dense, Model
-from .growing import RANKS, check_ranks, ranks_of, through_smaller_ranks
+from .growing import RANKS, ranks_of, through_smaller_ranks
 from .tmac import grown_to, refitted
+
+
+def _growing(method: TmacTT, problem: Problem) -> Sequence[int]:
+    """Return growing ranks, below that of the fullest unfolding."""
+    most = max(min(sides) for sides in method.blocks(problem).sides)
+    return [rank for rank in RANKS if rank < most] or [1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,25 +77,9 @@ class TmacTT(Method):
     whole_tensors: ClassVar[int] = 6
     trial_iterations: ClassVar[int | None] = 60
 
-    rank: int | Sequence[int] | str = "auto"
+    rank: int | Sequence[int] | str = setting("auto", check=ranks(1), path=one_axis("rank", _growing))
     ket: bool = False
     grow: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranks(self.rank)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank."""
-        return ("rank",) if is_auto(self.rank, "rank") else ()
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, below that of the fullest unfolding."""
-        if not self.open_settings:
-            return ()
-        most = max(min(sides) for sides in self.blocks(problem).sides)
-        return [Axis("rank", [rank for rank in RANKS if rank < most] or [1])]
 
     def blocks(self, problem: Problem) -> Blocks:
         """Return how the tensor is divided before it is unfolded."""

@@ -24,16 +24,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import is_auto, real_number
 from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.ring import joined, ring_of, transfer
 from ...algebra.unfolding import fold, unfold
-from ...methods.base import Axis, Callback, Method, Progress, Result
+from ...methods.base import Callback, Method, Progress, Result
 from ...methods.problem import Problem
-from ...methods.weights import weight_axes
+from ...methods.settings import Power, auto_or, one_axis, ranks, real, setting, weight_path
 from ...models import Model, TensorRing
-from .growing import check_ranks, ranks_of, through_smaller_ranks
+from .growing import ranks_of, through_smaller_ranks
 
 RANKS = (2, 3, 4, 5, 6, 8, 10, 13)
 """The ranks to try."""
@@ -47,6 +46,12 @@ FIRST_MU, MOST_MU, GROWTH = 1.0, 100.0, 1.01
 
 START = 0.5
 """The size of the random numbers to start from, in units of those that make up the data."""
+
+
+def _growing(method: Trlrf, problem: Problem) -> Sequence[int]:
+    """Return growing ranks; each core has rank^2 numbers for every index of its mode."""
+    most = max(2.0, math.sqrt(len(problem.observations) / sum(problem.observations.shape)))
+    return [rank for rank in RANKS if rank <= most]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,35 +88,13 @@ class Trlrf(Method):
     whole_tensors: ClassVar[int] = 4
     trial_iterations: ClassVar[int | None] = 50
 
-    rank: int | Sequence[int] | str = "auto"
-    lam: float | str = "auto"
+    # The data is divided by its root mean square.
+    other_powers: ClassVar[Mapping[str, Power]] = {"objective": 0}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranks(self.rank)
-        if not is_auto(self.lam, "lam"):
-            real_number(self.lam, "lam", at_least=0)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank and lambda, if they are ``"auto"``."""
-        return tuple(name for name in ("rank", "lam") if is_auto(getattr(self, name), name))
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the power of the objective, of data that is divided by its root mean square."""
-        return {"objective": 0}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, and then other lambdas."""
-        paths = []
-        if is_auto(self.rank, "rank"):
-            shape = problem.observations.shape
-            # Each core has rank^2 numbers for every index of its mode.
-            most = max(2.0, math.sqrt(len(problem.observations) / sum(shape)))
-            paths.append(Axis("rank", [rank for rank in RANKS if rank <= most]))
-        if is_auto(self.lam, "lam"):
-            paths += weight_axes("lam", FIRST_LAM, STRONGER, WEAKER, ranks_were_tried=bool(paths))
-        return paths
+    rank: int | Sequence[int] | str = setting("auto", check=ranks(1), path=one_axis("rank", _growing))
+    lam: float | str = setting(
+        "auto", check=auto_or(real(at_least=0)), path=weight_path("lam", FIRST_LAM, STRONGER, WEAKER)
+    )
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a tensor ring of the shape of the data."""

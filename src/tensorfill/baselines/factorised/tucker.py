@@ -17,29 +17,28 @@ square loss, the residual of an entry is the step that its loss asks for.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import is_auto, real_number
 from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.factored_roughness import roughness_of_tucker
 from ...algebra.tucker_entries import FactorRows, gradients, values_at
 from ...algebra.unfolding import smallest_index_type, times, unfold
-from ...methods.base import Axis, Callback, Method, Progress, Result
+from ...methods.base import Callback, Method, Progress, Result
 from ...methods.cp import FIRST_RIDGE, STRONGER, WEAKER, usable_curvature
 from ...methods.lbfgs import LBFGS
 from ...methods.problem import Problem
+from ...methods.settings import auto_or, one_axis, ranks, real, setting, weight_path
 from ...methods.tucker_als import growing_ranks, possible_ranks, with_directions
 from ...methods.tucker_least_squares import LeastSquares
-from ...methods.weights import weight_axes
 from ...models import Model, Tucker
 from ...observations import Observations
-from .growing import check_ranks, through_smaller_ranks
+from .growing import through_smaller_ranks
 
 BALANCING_SWEEPS = 5
 """How often the lengths of columns are balanced with those of the core at the start."""
@@ -84,33 +83,18 @@ class TuckerDescent(Method):
     name: ClassVar[str] = "tucker"
     takes_roughness: ClassVar[bool] = True
 
-    rank: int | Sequence[int] | str = "auto"
-    ridge: float | str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranks(self.rank)
-        if not is_auto(self.ridge, "ridge"):
-            real_number(self.ridge, "ridge", at_least=0)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank and the ridge, if they are ``"auto"``."""
-        return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective and of the ridge; a factor has the unit to the power 1 / (M + 1)."""
-        return {"objective": loss, "ridge": loss - 2 / (order + 1)}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, and then stronger and weaker ridges."""
-        paths = []
-        if is_auto(self.rank, "rank"):
-            paths.append(Axis("rank", growing_ranks(problem.observations, MOST_TO_CHOOSE)))
-        if is_auto(self.ridge, "ridge"):
-            unit, after = ridge_unit(problem), bool(paths)
-            paths += weight_axes("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=unit, ranks_were_tried=after)
-        return paths
+    rank: int | Sequence[int] | str = setting(
+        "auto",
+        check=ranks(1),
+        path=one_axis("rank", lambda method, problem: growing_ranks(problem.observations, MOST_TO_CHOOSE)),
+    )
+    ridge: float | str = setting(
+        "auto",
+        check=auto_or(real(at_least=0)),
+        # A factor has the unit to the power 1 / (M + 1).
+        power=lambda loss, order: loss - 2 / (order + 1),
+        path=weight_path("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=lambda problem: ridge_unit(problem)),
+    )
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a Tucker model of the shape of the data."""

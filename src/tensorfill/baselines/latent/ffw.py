@@ -29,12 +29,12 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..._support.checks import is_auto, real_number
 from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.component import Component
 from ...methods.base import Axis, Callback, Progress, Result
 from ...methods.problem import Problem
+from ...methods.settings import auto_or, loss_less, real, setting
 from ...models import FoldedLowRank, Model
 from .base import LatentMethod, answer
 from .terms import LatentSquares, LeadingPairs
@@ -59,6 +59,15 @@ CORRECTIONS = 10
 
 NOTHING = 1e-10
 """A vector with a smaller share than this beyond a basis lies in its span; so small singular values are rounding."""
+
+
+def _lambdas(method: Ffw, problem: Problem, rng: np.random.Generator, before: Sequence[Axis]) -> Sequence[Axis]:
+    """Return falling lambdas, from just below the one at which the answer is zero."""
+    squares = LatentSquares(problem, method.unfolded_modes(problem))
+    found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, method.blocks_of(None, problem))
+    # Data that is zero everywhere has no scale, and any lambda gives zero.
+    largest = _steepness(found, squares.shape) or 1.0
+    return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,31 +113,7 @@ class Ffw(LatentMethod):
     name: ClassVar[str] = "ffw"
     trial_iterations: ClassVar[int | None] = PATH_STEPS
 
-    lam: float | str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_auto(self.lam, "lam"):
-            real_number(self.lam, "lam", at_least=0)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """Lambda."""
-        return ("lam",) if is_auto(self.lam, "lam") else ()
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective and of lambda, the weight of a norm."""
-        return {"objective": loss, "lam": loss - 1}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return falling lambdas, from just below the one at which the answer is zero."""
-        if not self.open_settings:
-            return ()
-        squares = LatentSquares(problem, self.unfolded_modes(problem))
-        found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, self.blocks_of(None, problem))
-        # Data that is zero everywhere has no scale, and any lambda gives zero.
-        largest = _steepness(found, squares.shape) or 1.0
-        return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
+    lam: float | str = setting("auto", check=auto_or(real(at_least=0)), power=loss_less(1), path=_lambdas)
 
     def rescaled(self, ratio: float) -> Self:
         """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""

@@ -9,17 +9,16 @@ angles to every term that is there already.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import is_auto, whole_number
 from ..._support.types import Floats
 from ...algebra.component import Component
-from ...methods.base import Axis, Progress
+from ...methods.base import Progress
 from ...methods.problem import Problem
+from ...methods.settings import auto_or, one_axis, setting, whole
 from ...models import FoldedLowRank, Model
 from .base import LatentMethod, answer
 from .terms import LatentSquares, LeadingPairs, Terms
@@ -77,21 +76,7 @@ class Greedy(LatentMethod):
     name: ClassVar[str] = "greedy"
     takes_roughness: ClassVar[bool] = True
 
-    rank: int | str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_auto(self.rank, "rank"):
-            whole_number(self.rank, "rank", at_least=1)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The number of terms."""
-        return ("rank",) if is_auto(self.rank, "rank") else ()
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing numbers of terms."""
-        return [Axis("rank", RANKS)] if self.open_settings else ()
+    rank: int | str = setting("auto", check=auto_or(whole(1)), path=one_axis("rank", RANKS))
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> GreedySolver:
         """Return a solver that stands at `start`, or at zero if that has all its terms already.

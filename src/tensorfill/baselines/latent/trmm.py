@@ -27,12 +27,12 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..._support.checks import is_auto, real_number, whole_number
 from ..._support.types import Floats
 from ...algebra.component import Component
 from ...algebra.svd import subspace_svd
 from ...methods.base import Axis, Progress
 from ...methods.problem import Problem
+from ...methods.settings import auto_or, real, setting, whole
 from ...models import FoldedLowRank, Model
 from .base import LatentMethod, answer, leading_start
 from .terms import LatentSquares, LeadingPairs
@@ -60,6 +60,19 @@ SUFFICIENT = 1e-4
 
 MOST_HALVINGS = 12
 """After this many halvings without a fall of g, the point stays where it is."""
+
+
+def _lambdas(method: Trmm, problem: Problem, rng: np.random.Generator, before: Sequence[Axis]) -> Sequence[Axis]:
+    """Return falling lambdas, from the one at which the leading term of the observed entries, by itself, is halved."""
+    squares = LatentSquares(problem, method.unfolded_modes(problem))
+    found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, method.blocks_of(None, problem))
+    unit = max((squares.products(_alone(term), [_alone(term)])[0].item() for term in found), default=1.0)
+    return [Axis("lam", [unit * RATIO**step for step in range(POINTS)], meanwhile=unit)]
+
+
+def _columns(method: Trmm, problem: Problem, rng: np.random.Generator, before: Sequence[Axis]) -> Sequence[Axis]:
+    """Return larger ranks; with a given lambda, nothing has been tried with the first rank yet."""
+    return [Axis("rank", RANKS if before else (FIRST_RANK, *RANKS), meanwhile=FIRST_RANK)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,35 +118,8 @@ class Trmm(LatentMethod):
     name: ClassVar[str] = "trmm"
     trial_iterations: ClassVar[int | None] = 8
 
-    lam: float | str = "auto"
-    rank: int | str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_auto(self.lam, "lam"):
-            real_number(self.lam, "lam", above=0)
-        if not is_auto(self.rank, "rank"):
-            whole_number(self.rank, "rank", at_least=1)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """Lambda and the rank, if they are ``"auto"``."""
-        return tuple(name for name in ("lam", "rank") if is_auto(getattr(self, name), name))
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return falling lambdas, and then larger ranks."""
-        paths = []
-        if is_auto(self.lam, "lam"):
-            squares = LatentSquares(problem, self.unfolded_modes(problem))
-            # The lambda at which the leading term of the observed entries, by itself, is halved.
-            found = LeadingPairs(rng, SWEEPS).find(squares, -squares.values, self.blocks_of(None, problem))
-            unit = max((squares.products(_alone(term), [_alone(term)])[0].item() for term in found), default=1.0)
-            paths.append(Axis("lam", [unit * RATIO**step for step in range(POINTS)], meanwhile=unit))
-        if is_auto(self.rank, "rank"):
-            # With a given lambda nothing has been tried with the first rank yet.
-            values = RANKS if paths else (FIRST_RANK, *RANKS)
-            paths.append(Axis("rank", values, meanwhile=FIRST_RANK))
-        return paths
+    lam: float | str = setting("auto", check=auto_or(real(above=0)), path=_lambdas)
+    rank: int | str = setting("auto", check=auto_or(whole(1)), path=_columns)
 
     def rescaled(self, ratio: float) -> Self:
         """Return the settings for `ratio` times as many entries: the singular values of noise grow with the root."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from ..._support.checks import choice, is_auto, real_number, whole_number
+from ..._support.checks import is_auto, real_number, whole_number
 from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.spectral import singular_values
 from ...algebra.unfolding import columns
 from ...losses import Square
-from ...methods.base import Axis, Callback, Result, Solver, Unsuited
+from ...methods.base import Callback, Result, Solver, Unsuited
 from ...methods.nort.method import Nort
 from ...methods.nort.modes import regularised_modes
 from ...methods.nort.proximal_average import ProximalAverage
 from ...methods.problem import Problem
 from ...methods.search import Search
+from ...methods.settings import loss_less, none_or, one_axis, one_of, real, setting
 from ...models import Dense, Model
 from ...penalties import TNN, Nuclear, Penalty, make_penalty
 from .fidelity import Fidelity, Fixed, fidelity_to
@@ -68,12 +69,8 @@ class Admm(Overlapped):
     takes_roughness: ClassVar[bool] = True
     whole_tensors: ClassVar[int] = 24
 
-    zeta: float | None = None
+    zeta: float | None = setting(None, check=none_or(real(above=0)), power=loss_less(2))
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_zeta(self.zeta)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zero."""
@@ -138,18 +135,14 @@ class Lrtc(Penalised):
     takes_roughness: ClassVar[bool] = True
     whole_tensors: ClassVar[int] = 24
 
-    observed: str = "fitted"
-    zeta: float | None = None
-    growth: float | None = None
+    theta: float | str = setting("auto", path=one_axis("theta", SHARES))
+    observed: str = setting("fitted", check=one_of("fitted", "fixed"))
+    zeta: float | None = setting(None, check=none_or(real(above=0)), power=loss_less(2))
+    growth: float | None = setting(None, check=none_or(real(at_least=1)))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_zeta(self.zeta)
-        if self.growth is not None:
-            real_number(self.growth, "growth", at_least=1)
-        if choice(self.observed, "observed", ["fitted", "fixed"]) == "fitted":
-            return
-        if isinstance(self.penalty, str) and self.penalty not in ("tnn", "nuclear"):
+        if self.is_fixed and isinstance(self.penalty, str) and self.penalty not in ("tnn", "nuclear"):
             raise ValueError(
                 "penalty must be 'tnn', 'nuclear' or an object if observed entries are fixed, because theta has no "
                 f"threshold to follow, but {self.penalty!r} was given."
@@ -163,9 +156,9 @@ class Lrtc(Penalised):
     @property
     def open_settings(self) -> tuple[str, ...]:
         """Lambda, and with it theta; only theta if observed entries are fixed."""
-        if not self.is_fixed:
-            return super().open_settings
-        return ("theta",) if isinstance(self.penalty, str) and self.penalty == "tnn" and self.theta == "auto" else ()
+        truncated = isinstance(self.penalty, str) and self.penalty == "tnn"
+        chosen = "lam" if not self.is_fixed else "theta" if truncated else None
+        return tuple(name for name in super().open_settings if name == chosen)
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers; if observed entries are fixed, the objective is the norm alone, and zeta is beside it."""
@@ -178,10 +171,6 @@ class Lrtc(Penalised):
     def search(self) -> Search | None:
         """Return the search for the threshold; None, for a walk along theta, if observed entries are fixed."""
         return None if self.is_fixed else super().search()
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing shares of free singular values if observed entries are fixed."""
-        return [Axis("theta", SHARES)] if self.is_fixed and self.open_settings else []
 
     def check(self, problem: Problem) -> None:
         """Refuse another loss than the square loss, and graphs, if observed entries are fixed."""
@@ -281,12 +270,8 @@ class Halrtc(Interpolating):
 
     whole_tensors: ClassVar[int] = 16
 
-    zeta: float | None = None
+    zeta: float | None = setting(None, check=none_or(real(above=0)), power=-1)
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_zeta(self.zeta)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zeros beside the observed entries."""
@@ -304,8 +289,3 @@ def begun(given: float | None, regulariser: ProximalAverage, fidelity: Fidelity)
 def all_entries(start: Model | None) -> Floats | None:
     """Return the entries of a model to start from."""
     return None if start is None else start.to_dense(max_bytes=math.inf)
-
-
-def _check_zeta(zeta: float | None) -> None:
-    if zeta is not None:
-        real_number(zeta, "zeta", above=0)

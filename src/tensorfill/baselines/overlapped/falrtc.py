@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import real_number
 from ..._support.types import Floats
 from ...algebra.spectral import rescaled_unfolding, singular_values
 from ...methods.base import Progress, Solver
 from ...methods.nort.proximal_average import ProximalAverage
 from ...methods.problem import Problem
+from ...methods.settings import real, setting
 from ...models import Dense, Model
 from .fidelity import Fixed
 from .interpolating import Interpolating
@@ -70,12 +70,8 @@ class Falrtc(Interpolating):
 
     whole_tensors: ClassVar[int] = 10
 
-    mu: float = 1e-3
+    mu: float = setting(1e-3, check=real(above=0))
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        real_number(self.mu, "mu", above=0)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zeros beside the observed entries."""

@@ -6,19 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import numpy as np
-
 from ..._support.checks import is_auto, real_number
-from ...methods.base import Axis, Method
+from ...methods.base import Method
 from ...methods.nort.method import Nort
 from ...methods.nort.modes import per_mode, regularised_modes
 from ...methods.nort.proximal_average import ProximalAverage
 from ...methods.problem import Problem
+from ...methods.settings import Power, one_axis, setting
 from ...models import Dense, Model
 from ...penalties import Nuclear
 
 WEAKER = 0.1
 """The weight of a mode that has less than the others, in units of theirs."""
+
+
+def _choices(method: Interpolating, problem: Problem) -> Sequence[tuple[float, ...]]:
+    """Return equal weights, then each mode alone, then each weaker than the others."""
+    count = len(regularised_modes(method.modes, problem.observations.shape))
+    tried = [(1.0,) * count]
+    for other, own in ((0.0, 1.0), (1.0, WEAKER)) if count > 1 else ():
+        tried += [tuple(own if place == mode else other for place in range(count)) for mode in range(count)]
+    return [tuple(weight / sum(weights) for weight in weights) for weights in tried]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,33 +43,12 @@ class Interpolating(Method):
     descends: ClassVar[bool] = False
     trial_iterations: ClassVar[int | None] = 60
 
-    weights: float | Sequence[float] | str = "auto"
+    other_powers: ClassVar[Mapping[str, Power]] = {"objective": 1}
+
+    weights: float | Sequence[float] | str = setting(
+        "auto", check=is_auto, path=one_axis("weights", _choices, ordered=False)
+    )
     modes: Sequence[int] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        is_auto(self.weights, "weights")
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The weights."""
-        return ("weights",) if is_auto(self.weights, "weights") else ()
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective, a norm, and of zeta, which weighs squares beside it."""
-        return {"objective": 1, "zeta": -1}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return equal weights, then each mode alone, then each weaker than the others."""
-        if not self.open_settings:
-            return []
-        count = len(regularised_modes(self.modes, problem.observations.shape))
-        tried = [(1.0,) * count]
-        for other, own in ((0.0, 1.0), (1.0, WEAKER)) if count > 1 else ():
-            tried += [tuple(own if place == mode else other for place in range(count)) for mode in range(count)]
-        return [
-            Axis("weights", [tuple(weight / sum(weights) for weight in weights) for weights in tried], ordered=False)
-        ]
 
     def resolved(self, problem: Problem) -> Self:
         """Return the same settings with the modes and the weight of each spelled out."""

@@ -20,7 +20,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ..._support.checks import real_number
 from ..._support.types import Floats
 from ...algebra.component import Component
 from ...algebra.operators import add_dense
@@ -30,6 +29,7 @@ from ...methods.nort.method import Nort
 from ...methods.nort.proximal_average import ProximalAverage
 from ...methods.nort.solver import starting_components
 from ...methods.problem import Problem
+from ...methods.settings import loss_less, none_or, real, setting
 from ...models import FoldedLowRank, Model
 from .settings import Overlapped, Penalised
 from .tensors import mode_by_mode
@@ -73,12 +73,8 @@ class PaApg(Overlapped):
     takes_roughness: ClassVar[bool] = True
     whole_tensors: ClassVar[int] = 14
 
-    tau: float | None = None
+    tau: float | None = setting(None, check=none_or(real(above=0)), power=loss_less(2))
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_tau(self.tau)
 
     def as_nort(self) -> Nort:
         """Return the settings of NORT with the same regulariser."""
@@ -132,11 +128,7 @@ class Gdpan(Penalised):
     descends: ClassVar[bool] = True
     whole_tensors: ClassVar[int] = 14
 
-    tau: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_tau(self.tau)
+    tau: float | None = setting(None, check=none_or(real(above=0)), power=loss_less(2))
 
     def as_nort(self) -> Nort:
         """Return the settings of NORT with the same regulariser."""
@@ -149,11 +141,6 @@ class Gdpan(Penalised):
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that stands at `start`, or at zero."""
         return ProximalSolver(problem, self.regulariser(problem), start, accelerated=False)
-
-
-def _check_tau(tau: float | None) -> None:
-    if tau is not None:
-        real_number(tau, "tau", above=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import real_number
 from ...losses.robust import Robust, make_robust
 from ...methods.base import STAGES, Solver
 from ...methods.problem import Problem
+from ...methods.settings import loss_less, none_or, real, setting
 from ...models import Model
 from .admm import begun
 from .fidelity import Absolute
@@ -58,13 +58,8 @@ class Rtdgc(Overlapped):
     takes_robust: ClassVar[bool] = True
     whole_tensors: ClassVar[int] = 24
 
-    zeta: float | None = None
+    zeta: float | None = setting(None, check=none_or(real(above=0)), power=loss_less(2))
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.zeta is not None:
-            real_number(self.zeta, "zeta", above=0)
 
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the powers beside absolute errors, whatever the loss at held-out entries is."""

@@ -24,6 +24,7 @@ from ...methods.nort.proximal_average import ProximalAverage
 from ...methods.nort.units import regulariser_in_unit
 from ...methods.problem import Problem
 from ...methods.search import Search
+from ...methods.settings import Power, loss_less, own_search, setting
 from ...models import FoldedLowRank, Model
 from ...penalties import Nuclear, Penalty, cut, weight_for_cut
 from .search import RATIO, TRIAL_ITERATIONS, TRIAL_TOLERANCE, CutSearch
@@ -42,21 +43,10 @@ class Overlapped(Method):
     stages: ClassVar[frozenset[str]] = frozenset(STAGES)
     descends: ClassVar[bool] = False
 
-    lam: float | Sequence[float] | str = "auto"
+    other_powers: ClassVar[Mapping[str, Power]] = {"objective": loss_less(0), "cut": loss_less(1)}
+
+    lam: float | Sequence[float] | str = setting("auto", check=is_auto, power=loss_less(1), path=own_search)
     modes: Sequence[int] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        is_auto(self.lam, "lam")
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """Lambda, and with it theta."""
-        return ("lam",) if is_auto(self.lam, "lam") else ()
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective, of lambda, of the threshold and of the weights of squares."""
-        return {"objective": loss, "lam": loss - 1, "cut": loss - 1, "zeta": loss - 2, "tau": loss - 2}
 
     def check(self, problem: Problem) -> None:
         """Refuse what NORT with the same regulariser refuses: a tau below the curvature, a lambda below rounding."""
@@ -147,12 +137,8 @@ class Penalised(Overlapped):
     """
 
     penalty: str | Penalty = "lsp"
-    theta: float | str = "auto"
+    theta: float | str = setting("auto", check=is_auto)
     max_rank: int | Sequence[int] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        is_auto(self.theta, "theta")
 
     def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``."""

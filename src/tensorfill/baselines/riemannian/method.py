@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import is_auto, whole_number
 from ..._support.types import Floats
 from ...algebra.tucker_entries import FactorRows, changes_at, gradients, values_at
-from ...methods.base import Axis, Method, Progress
+from ...methods.base import Method, Progress
 from ...methods.problem import Problem
+from ...methods.settings import one_axis, ranks, setting
 from ...methods.tucker_als import growing_ranks, possible_ranks, with_directions
 from ...methods.tucker_least_squares import LeastSquares
 from ...models import Model, Tucker
@@ -72,23 +72,10 @@ class RP(Method):
     square_only: ClassVar[bool] = True
     trial_iterations: ClassVar[int | None] = 30
 
-    rank: int | Sequence[int] | str = "auto"
+    rank: int | Sequence[int] | str = setting(
+        "auto", check=ranks(1), path=one_axis("rank", lambda method, problem: growing_ranks(problem.observations))
+    )
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_auto(self.rank, "rank"):
-            for rank in self.rank if isinstance(self.rank, Sequence) else [self.rank]:
-                whole_number(rank, "rank", at_least=1)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank."""
-        return ("rank",) if is_auto(self.rank, "rank") else ()
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return growing ranks, while the unknowns stay below the number of entries."""
-        return [Axis("rank", growing_ranks(problem.observations))] if self.open_settings else ()
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a Tucker model of the shape of the data."""
