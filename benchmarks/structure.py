@@ -77,7 +77,8 @@ def main() -> None:
     searches = sum(
         code_lines(path)
         for path in PACKAGE.rglob("*.py")
-        if path.parts[len(PACKAGE.parts)] == "methods" and path.stem in ("search", "following", "paths", "standing")
+        if path.parts[len(PACKAGE.parts)] in ("methods", "baselines")
+        and path.stem in ("search", "following", "paths", "standing")
     )
     print(f"{sum(by_folder.values()):,} lines of code")
     print(", ".join(f"{name} {lines:,}" for name, lines in sorted(by_folder.items())))

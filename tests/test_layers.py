@@ -15,6 +15,7 @@ LAYERS = [
     {"datasets", "labels", "losses"},
     {"adapters", "diagnostics", "models"},
     {"graphs", "methods"},
+    {"baselines"},
     {"choosing"},
     {"io"},
     {"knowledge", "plots", "results"},
@@ -66,5 +67,5 @@ def test_algebra_knows_nothing_of_methods_and_methods_nothing_of_how_they_are_ch
         found = {other.partition(".")[0] for other in others}
         if folder == "algebra":
             assert found <= {"", "algebra", "_support", "observations"}
-        if folder == "methods":
+        if folder in ("methods", "baselines"):
             assert found.isdisjoint({"choosing", "io", "plots", "report", "cli", "fit"})

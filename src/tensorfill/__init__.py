@@ -13,71 +13,64 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
+from ._support.registry import imported
+from ._support.table import METHODS
+from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ._support.clock import Clock
-    from .choosing.holdout.splits import Choice
-    from .choosing.stages.centre import Centre
-    from .choosing.stages.graphs import Graphs
-    from .choosing.stages.polish import Polish
-    from .choosing.stages.smooth_field import SmoothField
-    from .comparison import compare
-    from .completion import complete
-    from .fit import Fit, load
-    from .methods.base import Method, Status
-    from .methods.cp import CP
-    from .methods.factorised import Tmac, TmacTT, Trlrf, TuckerDescent
-    from .methods.grow import Grow
-    from .methods.latent import Ffw, Greedy, Trmm
-    from .methods.nort import Nort, SmoothedNort
-    from .methods.overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
-    from .methods.problem import Problem
-    from .methods.rescal import Rescal
-    from .methods.riemannian import RP
-    from .methods.softimpute import SoftImpute
-    from .methods.tubal import Tennn
-    from .methods.tucker_als import TuckerAls
-    from .observations import Observations
+    from ._support.clock import Clock as Clock
+    from .baselines.factorised.tmac import Tmac as Tmac
+    from .baselines.factorised.tmac_tt import TmacTT as TmacTT
+    from .baselines.factorised.trlrf import Trlrf as Trlrf
+    from .baselines.factorised.tucker import TuckerDescent as TuckerDescent
+    from .baselines.latent.ffw import Ffw as Ffw
+    from .baselines.latent.greedy import Greedy as Greedy
+    from .baselines.latent.trmm import Trmm as Trmm
+    from .baselines.overlapped.admm import Admm as Admm
+    from .baselines.overlapped.admm import Halrtc as Halrtc
+    from .baselines.overlapped.admm import Lrtc as Lrtc
+    from .baselines.overlapped.falrtc import Falrtc as Falrtc
+    from .baselines.overlapped.proximal import Gdpan as Gdpan
+    from .baselines.overlapped.proximal import PaApg as PaApg
+    from .baselines.overlapped.rtdgc import Rtdgc as Rtdgc
+    from .baselines.riemannian.method import RP as RP
+    from .baselines.tubal import Tennn as Tennn
+    from .choosing.holdout.splits import Choice as Choice
+    from .choosing.stages.centre import Centre as Centre
+    from .choosing.stages.graphs import Graphs as Graphs
+    from .choosing.stages.polish import Polish as Polish
+    from .choosing.stages.smooth_field import SmoothField as SmoothField
+    from .comparison import compare as compare
+    from .completion import complete as complete
+    from .fit import Fit as Fit
+    from .fit import load as load
+    from .methods.base import Method as Method
+    from .methods.base import Status as Status
+    from .methods.cp import CP as CP
+    from .methods.grow import Grow as Grow
+    from .methods.nort import Nort as Nort
+    from .methods.nort import SmoothedNort as SmoothedNort
+    from .methods.problem import Problem as Problem
+    from .methods.rescal import Rescal as Rescal
+    from .methods.softimpute import SoftImpute as SoftImpute
+    from .methods.tucker_als import TuckerAls as TuckerAls
+    from .observations import Observations as Observations
 
-_HOMES = {
-    "Admm": "methods.overlapped",
-    "CP": "methods.cp",
-    "Centre": "choosing.stages.centre",
-    "Choice": "choosing.holdout.splits",
-    "Clock": "_support.clock",
-    "Ffw": "methods.latent",
-    "Falrtc": "methods.overlapped",
-    "Fit": "fit",
-    "Gdpan": "methods.overlapped",
-    "Graphs": "choosing.stages.graphs",
-    "Greedy": "methods.latent",
-    "Grow": "methods.grow",
-    "Halrtc": "methods.overlapped",
-    "Lrtc": "methods.overlapped",
-    "Method": "methods.base",
-    "Nort": "methods.nort",
-    "Observations": "observations",
-    "PaApg": "methods.overlapped",
-    "Polish": "choosing.stages.polish",
-    "Problem": "methods.problem",
-    "RP": "methods.riemannian",
-    "Rescal": "methods.rescal",
-    "Rtdgc": "methods.overlapped",
-    "SmoothedNort": "methods.nort",
-    "SmoothField": "choosing.stages.smooth_field",
-    "SoftImpute": "methods.softimpute",
-    "Status": "methods.base",
-    "Trmm": "methods.latent",
-    "Tennn": "methods.tubal",
-    "Tmac": "methods.factorised",
-    "TmacTT": "methods.factorised",
-    "Trlrf": "methods.factorised",
-    "TuckerAls": "methods.tucker_als",
-    "TuckerDescent": "methods.factorised",
-    "compare": "comparison",
-    "complete": "completion",
-    "load": "fit",
+_HOMES = {home.partition(":")[2]: home for home, _ in METHODS.values()} | {
+    "Centre": "choosing.stages.centre:Centre",
+    "Choice": "choosing.holdout.splits:Choice",
+    "Clock": "_support.clock:Clock",
+    "Fit": "fit:Fit",
+    "Graphs": "choosing.stages.graphs:Graphs",
+    "Method": "methods.base:Method",
+    "Observations": "observations:Observations",
+    "Polish": "choosing.stages.polish:Polish",
+    "Problem": "methods.problem:Problem",
+    "SmoothField": "choosing.stages.smooth_field:SmoothField",
+    "Status": "methods.base:Status",
+    "compare": "comparison:compare",
+    "complete": "completion:complete",
+    "load": "fit:load",
 }
 _MODULES = (
     "datasets",
@@ -96,52 +89,13 @@ _MODULES = (
     "xarray",
 )
 
-__all__ = [
-    "CP",
-    "RP",
-    "Admm",
-    "Centre",
-    "Choice",
-    "Clock",
-    "Falrtc",
-    "Ffw",
-    "Fit",
-    "Gdpan",
-    "Graphs",
-    "Greedy",
-    "Grow",
-    "Halrtc",
-    "Lrtc",
-    "Method",
-    "Nort",
-    "Observations",
-    "PaApg",
-    "Polish",
-    "Problem",
-    "Rescal",
-    "Rtdgc",
-    "SmoothField",
-    "SmoothedNort",
-    "SoftImpute",
-    "Status",
-    "Tennn",
-    "Tmac",
-    "TmacTT",
-    "Trlrf",
-    "Trmm",
-    "TuckerAls",
-    "TuckerDescent",
-    "__version__",
-    "compare",
-    "complete",
-    "load",
-]
+__all__ = [*sorted(_HOMES), "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is first asked for: the compiler behind the methods is slow to import."""
     if name in _HOMES:
-        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        value = imported(_HOMES[name])
     elif name in _MODULES:
         value = importlib.import_module(f".{name}", __name__)
     else:

@@ -41,19 +41,6 @@ def test_help_does_not_wait_for_the_methods():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_options_name_what_the_library_has():
-    from tensorfill.cli import fitting
-    from tensorfill.losses import LOSSES
-    from tensorfill.losses.robust import is_robust
-    from tensorfill.methods.registry import METHODS
-    from tensorfill.penalties import PENALTIES
-
-    assert set(fitting.METHODS) == set(METHODS)
-    assert set(fitting.PENALTIES) == set(PENALTIES)
-    assert all(name in LOSSES or is_robust(name) for name in fitting.LOSSES)
-    assert set(LOSSES) <= set(fitting.LOSSES)
-
-
 def test_a_live_display_on_a_terminal(monkeypatch):
     from rich.console import Console
 

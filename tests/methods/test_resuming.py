@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tensorfill import Clock, Grow, Problem
-from tensorfill.losses import Square, make_loss, prepare
+from tensorfill.losses import Square
 from tensorfill.methods.base import Resumable
 from tensorfill.methods.registry import make_method
 
 from .nort.test_resuming import Recorder, through_a_file
-from .test_contract import GIVEN, animal_for, every_method
+from .test_contract import GIVEN, every_method, problem_for
 from .zoo import ZOO
 
 STANDING = {"nort", "grow", "tucker_als"}
@@ -31,9 +31,7 @@ def same_from_every_draft(method, problem, path):
 
 @every_method
 def test_a_method_goes_on_from_its_drafts(name, tmp_path):
-    animal = animal_for(name, "order_three")
-    loss, values = prepare(make_loss(animal.loss), animal.data.values)
-    problem = Problem(animal.data.with_values(values), loss)
+    problem = problem_for(name)
     method = make_method(name, GIVEN[name] | {"max_iter": 8, "tol": 0.0})
     states = same_from_every_draft(method, problem, tmp_path / "state.npz")
     solver = method.prepare(problem, None, np.random.default_rng(0))

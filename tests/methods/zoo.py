@@ -72,6 +72,11 @@ def tiny_mode(rank=RANK):
     return Animal(data, truth, within=0.6)
 
 
+def same_entities(rank=RANK):
+    truth, data = low_rank((12, 12, 9), rank)
+    return Animal(data, truth, within=0.6)
+
+
 def sparse(rank=RANK):
     truth, data = low_rank((12, 10, 9), rank, density=0.5)
     return Animal(Observations(data.coords, data.values, data.shape), truth, within=0.6)
@@ -125,8 +130,8 @@ def counts(rank=RANK):
 ZOO: dict[str, Callable[..., Animal]] = {
     each.__name__: each
     for each in (
-        matrix, order_three, order_four, tiny_mode, sparse, noisy, few_entries, constant, zeros, empty_slice,
-        single_precision, yes_or_no, counts,
+        matrix, order_three, order_four, tiny_mode, same_entities, sparse, noisy, few_entries, constant, zeros,
+        empty_slice, single_precision, yes_or_no, counts,
     )
 }  # fmt: skip
 """Every problem by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import os
 from pathlib import Path
@@ -18,7 +19,7 @@ def physical_bytes() -> float:
 
     It is infinite if it is unknown.
     """
-    return min(_of_machine(), _of_container(), _of_process())
+    return min(_of_machine(), _of_container(_CONTAINER), _of_process())
 
 
 def _of_machine() -> float:
@@ -28,10 +29,11 @@ def _of_machine() -> float:
         return math.inf
 
 
-def _of_container() -> float:
+@functools.cache
+def _of_container(file: Path) -> float:
     try:
-        # The file contains "max" if there is no limit.
-        return float(int(_CONTAINER.read_text()))
+        # The file says "max" if there is no limit.
+        return float(int(file.read_text()))
     except (OSError, ValueError):
         return math.inf
 

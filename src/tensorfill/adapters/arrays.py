@@ -7,6 +7,7 @@ from typing import Any
 from .._support.checks import real_array
 from ..labels import Labelled, Labels
 from ..observations import Observations
+from .kinds import Adapter
 
 
 def is_taken_in(data: Any) -> bool:
@@ -37,3 +38,7 @@ def take_in_array(data: Any, missing: str | None, value: str | None) -> Labelled
     else:
         observations = Observations.from_dense(data)
     return Labelled(observations, Labels.plain(observations.ndim))
+
+
+OBSERVATIONS = Adapter(is_taken_in, take_in_again)
+ARRAY = Adapter(lambda data: True, take_in_array)

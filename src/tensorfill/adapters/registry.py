@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from numpy.typing import NDArray
 
+from .._support import table
 from .._support.checks import choice
 from .._support.conforming import conforms
+from .._support.registry import Registry, imported
 from ..labels import Labelled, Labels
-from . import arrays, libraries, sparse_arrays, xarrays
-from .kinds import MISSING
+from . import libraries
+from .kinds import MISSING, Adapter
 from .restoring import Restorer
-from .tables import ToTable, answered, take_in_columns, take_in_table
-from .wide_tables import LAYOUTS, ToWideTable, is_wide, take_in_wide
+from .tables import answered, take_in_columns
+from .wide_tables import is_wide
 
 __all__ = [
     "ADAPTERS", "RESTORERS", "Adapter", "answered_table", "columns_of_values", "is_table", "looks_wide", "rebuilt",
@@ -24,67 +25,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Adapter:
-    """An adapter for one kind of data.
-
-    Parameters
-    ----------
-    accepts
-        Returns whether an object is of this kind.
-    take_in
-        Returns the observations and labels of the object, given `missing` and `value` as in the function `take_in`, and
-        for data with columns also `layout`.
-    has_columns
-        Whether the data has columns that `value` can name.
-    """
-
-    accepts: Callable[[Any], bool]
-    take_in: Callable[..., Labelled]
-    has_columns: bool = False
-
-
-def _array_within(data: Any, missing: str | None) -> Labelled:
-    return take_in(data, missing=missing)
-
-
-def _table(data: Any, missing: str | None, value: str | None, layout: str | None) -> Labelled:
-    library = libraries.library_of(data)
-    if library is None:
-        raise TypeError(f"a table must be a DataFrame of pandas or polars, but a {type(data).__name__} was given.")
-    if layout is not None:
-        choice(layout, "layout, unless None,", LAYOUTS)
-    if value is not None and layout == "wide":
-        raise ValueError(f"value must be left out for a wide table, all of whose columns hold values, not {value!r}.")
-    if layout == "wide" or (layout is None and value is None and is_wide(data, library)):
-        return take_in_wide(data, missing, library)
-    return take_in_table(data, missing, value, library)
-
-
-def _unread_table(data: Any, missing: str | None, value: str | None, layout: str | None) -> Labelled:
-    raise TypeError(
-        f"a table must be a DataFrame of pandas or polars, but a {type(data).__name__} was given; "
-        f"give {libraries.unread_table(data)}."
-    )
-
-
-ADAPTERS: list[Adapter] = [
-    Adapter(arrays.is_taken_in, arrays.take_in_again),
-    Adapter(xarrays.is_data_array, lambda data, missing, _: xarrays.take_in_data_array(data, missing, _array_within)),
-    Adapter(xarrays.is_dataset, lambda data, missing, _: xarrays.take_in_dataset(data, missing, _array_within)),
-    Adapter(lambda data: libraries.library_of(data) is not None, _table, has_columns=True),
-    Adapter(lambda data: libraries.unread_table(data) is not None, _unread_table, has_columns=True),
-    Adapter(sparse_arrays.is_scipy, sparse_arrays.take_in_scipy),
-    Adapter(sparse_arrays.is_sparse, sparse_arrays.take_in_sparse),
-    # numpy converts anything else to an array, or refuses it.
-    Adapter(lambda data: True, arrays.take_in_array),
-]
+ADAPTERS: list[Adapter] = [imported(home) for home in table.ADAPTERS.values()]
 """The adapters; the first that accepts the data reads it."""
 
-RESTORERS: dict[str, type[Restorer]] = {
-    each.kind: each for each in (xarrays.ToDataArray, xarrays.ToDataset, ToTable, ToWideTable)
-}
-"""The classes that turn an array back into an object of the input's kind, by their name in a file."""
+RESTORERS: Registry[type[Restorer]] = Registry(table.RESTORERS)
+"""The classes that turn an array back into the kind of object that was given, by their name in a file."""
 
 
 def take_in(data: Any, *, missing: str | None = None, value: str | None = None, layout: str | None = None) -> Labelled:
@@ -126,6 +71,8 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None, 
             f"layout must be left out unless the data is a table, but layout={layout!r} was given with a "
             f"{type(data).__name__}."
         )
+    if adapter.has_array:
+        return adapter.take_in(data, missing, lambda array, missing: take_in(array, missing=missing))
     columns = (value, layout) if adapter.has_columns else (value,)
     return adapter.take_in(data, missing, *columns)
 

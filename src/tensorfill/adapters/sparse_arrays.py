@@ -10,7 +10,7 @@ from .._support.checks import real_array
 from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
 from ..observations import Observations
-from .kinds import is_a
+from .kinds import Adapter, is_a
 
 
 def is_scipy(data: Any) -> bool:
@@ -70,3 +70,7 @@ def _observed(coords: Integers, stored: Any, shape: tuple[int, ...], missing: st
             raise ValueError("at least one entry must not be zero with missing='zero', but all are zero.")
         observations = observations.select(observations.values != 0)
     return Labelled(observations, Labels.plain(len(shape)))
+
+
+SCIPY = Adapter(is_scipy, take_in_scipy)
+SPARSE = Adapter(is_sparse, take_in_sparse)

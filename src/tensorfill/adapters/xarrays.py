@@ -13,7 +13,7 @@ from .._support.conforming import conforms
 from .._support.optional import need
 from .._support.types import Floats, Integers
 from ..labels import Labelled, Labels
-from .kinds import is_a
+from .kinds import Adapter, is_a
 from .restoring import Restorer
 
 VARIABLE = "variable"
@@ -317,3 +317,7 @@ def _rebuilt_coords(labels: Labels, words: Mapping[str, Any], arrays: Mapping[st
         if name in arrays or keys.get(name) is not None
     }
     return need("xarray", "xarray").Dataset(coords=held)
+
+
+DATA_ARRAY = Adapter(is_data_array, take_in_data_array, has_array=True)
+DATASET = Adapter(is_dataset, take_in_dataset, has_array=True)

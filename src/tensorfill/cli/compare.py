@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._support.table import METHODS
 from .._support.words import percent, sizes
 from .command import Command
-from .fitting import METHODS, add_choosing, add_stages, choosing, names, stages
+from .fitting import add_choosing, add_stages, choosing, names, stages
 from .options import add_answering, add_reading, read_given
 from .output import say, show_facts, show_json, show_text
 from .outputs import check_outputs

@@ -6,20 +6,13 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
+from .._support import table
 from .._support.checks import listed, real_number, whole_number
 
 if TYPE_CHECKING:
     from ..choosing.holdout.splits import Choice
 
-# Importing the registries would make help several times slower. A test compares them with these lists.
-METHODS = (
-    "nort", "grow", "cp", "softimpute", "tucker_als",
-    "tucker", "tmac", "tmac_tt", "trlrf",
-    "pa_apg", "gdpan", "admm", "lrtc", "halrtc", "falrtc", "rtdgc", "tennn",
-    "rp", "ffw", "greedy", "trmm",
-)  # fmt: skip
-LOSSES = ("square", "huber", "logistic", "poisson", "l1", "capped_l1", "lsp", "mcp", "scad")
-PENALTIES = ("lsp", "nuclear", "capped_l1", "tnn", "scad", "mcp")
+LOSSES = (*table.LOSSES, *table.ROBUST)
 
 SHORTHANDS = {"lam": "--lam", "penalty": "--penalty", "max_rank": "--max-rank", "max_iter": "--max-iter"}
 """The settings of a method that have a separate option."""
@@ -52,7 +45,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         type=names,
         default=["auto"],
         metavar="NAME[,NAME...]",
-        help=f"one of {', '.join(METHODS)}; several, to choose the best on held-out entries; or auto (the default)",
+        help=f"one of {', '.join(table.METHODS)}; several, for the best on held-out entries; or auto (the default)",
     )
     group.add_argument(
         "--set",
@@ -64,7 +57,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--lam", type=_numbers_or_auto, metavar="LAM", help="one number, or one for each mode: 1,2,1")
     group.add_argument(
-        "--penalty", choices=PENALTIES, metavar="NAME", help=f"one of {', '.join(PENALTIES)} (default: lsp)"
+        "--penalty", choices=table.PENALTIES, metavar="NAME", help=f"one of {', '.join(table.PENALTIES)} (default: lsp)"
     )
     group.add_argument("--max-rank", type=int, metavar="RANK", help="no component exceeds this rank")
     group.add_argument("--max-iter", type=int, metavar="N", help="at most this many iterations")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,77 +13,16 @@ import numpy as np
 from .._support.checks import choice, listed
 from .._support.optional import need
 from .._support.progress import Display
+from .._support.registry import imported
+from .._support.table import FORMATS, Format
 from .._support.types import Floats
 from ..adapters.registry import take_in
 from ..labels import Labelled, Labels
 from ..observations import Observations
-from . import arrays, frostt, matlab, movies, netcdf, pictures, tables, triples
-from . import table_writing as written
 from .common import Content
 from .source import Source
 
 __all__ = ["FORMATS", "Format", "format_of", "read", "write"]
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format.
-
-    Parameters
-    ----------
-    summary
-        A short description.
-    extensions
-        The file extensions.
-    read, write
-        The functions that read a `Source` as `Labelled`, and write `Content` to a path; further keywords are options.
-    check
-        Raises an error if the format cannot hold the shape, the type or the labels of a tensor; None if it can hold
-        any.
-    modules
-        The optional modules that it needs.
-    extra
-        The extra of tensorfill that installs them.
-    """
-
-    summary: str
-    extensions: tuple[str, ...]
-    read: Callable[..., Labelled]
-    write: Callable[..., None]
-    check: Callable[[Path, Content], None] | None = None
-    modules: tuple[str, ...] = ()
-    extra: str = "all"
-
-
-FORMATS = {
-    "tns": Format("FROSTT, sparse", (".tns", ".tns.gz"), frostt.read, frostt.write),
-    "npz": Format("numpy arrays, or sparse", (".npz",), arrays.read_npz, arrays.write_npz, arrays.check_npz),
-    "npy": Format("numpy array", (".npy",), arrays.read_npy, arrays.write_npy),
-    "mat": Format("MATLAB up to v7", (".mat",), matlab.read, matlab.write, matlab.check),
-    "netcdf": Format(
-        "NetCDF", (".nc", ".nc4", ".cdf"), netcdf.read, netcdf.write, netcdf.check, ("xarray", "netCDF4"), "files"
-    ),
-    "csv": Format(
-        "table, long or wide", (".csv", ".csv.gz"), tables.read_csv, written.write_csv, written.check_table,
-        ("pandas",), "files",
-    ),
-    "tsv": Format(
-        "table, long or wide", (".tsv", ".tsv.gz"), tables.read_tsv, written.write_tsv, written.check_table,
-        ("pandas",), "files",
-    ),
-    "parquet": Format(
-        "table, long or wide", (".parquet", ".pq"), tables.read_parquet, written.write_parquet, written.check_parquet,
-        ("pandas", "pyarrow"), "files",
-    ),
-    "picture": Format(
-        "picture", (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff"), pictures.read, pictures.write, pictures.check,
-        ("PIL.Image",), "images",
-    ),
-    "movie": Format("movie", (".mp4", ".avi"), movies.read, movies.write, movies.check, ("av",), "movies"),
-    "gif": Format("movie of 256 colours", (".gif",), movies.read, movies.write, movies.check, ("PIL.Image",), "images"),
-    "triples": Format("head<TAB>relation<TAB>tail", (), triples.read, triples.write, triples.check),
-}  # fmt: skip
-"""Every format by name."""
 
 
 def read(
@@ -138,8 +76,8 @@ def read(
     Observations(shape=(2, 2), observed=2 of 4 (50%), dense)
     """
     name = format_of(Path(path), format)
-    chosen = FORMATS[name]
-    _check_options(name, "read", chosen.read, options)
+    reader = imported(FORMATS[name].read)
+    _check_options(name, "read", reader, options)
     with Display(progress) as display:
         display.begin(f"reading {Path(path).name}", None)
         source = Source(path, max_bytes, display.share)
@@ -147,8 +85,8 @@ def read(
         if isinstance(options.get("mask"), str | PathLike):
             options = options | {"mask": _read_mask(Path(options["mask"]), max_bytes)}
         with source.named(f"a file of {name}"):
-            data = chosen.read(source, missing=missing, **options)
-            # Any work on a tensor takes at least a number for each index of each mode.
+            data: Labelled = reader(source, missing=missing, **options)
+            # Whatever is done with a tensor takes a number for each index of each mode.
             source.need(8 * sum(data.observations.shape))
     return data
 
@@ -190,10 +128,11 @@ def write(
     """
     where = Path(path)
     name = format_of(where, format)
-    _check_options(name, "write", FORMATS[name].write, options)
+    writer = imported(FORMATS[name].write)
+    _check_options(name, "write", writer, options)
     content = _content(data, labels)
     _check_content(name, where, content)
-    FORMATS[name].write(where, content, **options)
+    writer(where, content, **options)
 
 
 def check_installed(path: str | PathLike[str], *, format: str | None = None) -> str:
@@ -220,7 +159,7 @@ def check_holds(
 def _check_content(name: str, path: Path, content: Content) -> None:
     check = FORMATS[name].check
     if check is not None:
-        check(path, content)
+        imported(check)(path, content)
 
 
 def format_of(path: Path, format: str | None = None) -> str:

@@ -23,9 +23,7 @@ from ..losses import LOSSES, Loss
 from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
 from ..methods.base import Method, Record, Status
 from ..methods.effects import Effects
-from ..methods.nort import SmoothedNort
 from ..methods.registry import METHODS
-from ..methods.rescal import Rescal
 from ..observations import Observations
 from ..penalties import PENALTIES, Elementwise, Penalty
 
@@ -59,7 +57,7 @@ OWN = StandIn(Unsaved, (Method, Loss, Robust, Penalty, Elementwise, Observations
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
         Baseline, TimedStage, Timing, *STAGES.values(),
-        *METHODS.values(), Effects, Rescal, SmoothedNort, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
+        *METHODS.values(), Effects, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
         SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Recipe, Record, SliceFill,
         Unsaved,
     ]  # fmt: skip

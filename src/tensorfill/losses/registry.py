@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .._support.checks import choice, listed
+from .._support.registry import Registry
+from .._support.table import LOSSES as TABLE
 from .base import Loss
-from .smooth import Huber, Logistic, Poisson, Square
 
 __all__ = ["LOSSES", "make_loss"]
 
-LOSSES: dict[str, type[Any]] = {
-    "square": Square,
-    "huber": Huber,
-    "logistic": Logistic,
-    "poisson": Poisson,
-}
+LOSSES: Registry[type[Any]] = Registry(TABLE)
 """The class of each smooth loss, by its name."""
 
 

@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import choice, listed, real_number
+from .._support.registry import Registry
+from .._support.table import ROBUST as TABLE
 from .._support.types import Booleans, Floats
-from ..penalties import LSP, MCP, SCAD, CappedL1, Elementwise, Nuclear, cut, weight_for_cut
+from ..penalties import Elementwise, Nuclear, cut, weight_for_cut
 from .smooth import EFFICIENT
 
 __all__ = [
@@ -55,6 +57,7 @@ class Robust:
 
     Examples
     --------
+    >>> from tensorfill.penalties import CappedL1
     >>> loss = Robust(CappedL1(theta=2.0))
     >>> loss.value(np.array([0.5, 1.0, 50.0]), np.zeros(3))
     array([0.5, 1. , 2. ])
@@ -82,6 +85,7 @@ class Robust:
     def cut_at(self, size: float) -> Envelope:
         """Return the envelope that treats differences above `size` as outliers, at least in part.
 
+        >>> from tensorfill.penalties import LSP
         >>> round(Robust(LSP(theta=2.0)).cut_at(0.5).weight, 9)
         1.0
         """
@@ -183,6 +187,7 @@ class Envelope:
 
     Examples
     --------
+    >>> from tensorfill.penalties import CappedL1
     >>> loss = Envelope(CappedL1(theta=2.0), weight=1.0)
     >>> loss.outliers(np.zeros(4), np.array([0.5, -1.0, 2.0, -50.0]))
     array([  0.,   0.,   1., -50.])
@@ -293,13 +298,7 @@ def largest_noise(noise: float, count: int) -> float:
     return math.sqrt(2 * math.log(max(count, 2))) * noise
 
 
-ROBUST: dict[str, type[Any]] = {
-    "l1": Nuclear,
-    "capped_l1": CappedL1,
-    "lsp": LSP,
-    "mcp": MCP,
-    "scad": SCAD,
-}
+ROBUST: Registry[type[Any]] = Registry(TABLE)
 """The class of the penalty whose kappa makes a robust loss, by the name of the loss."""
 
 

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from .._support.checks import listed, real_number, whole_number
+from .._support.checks import listed
 from .._support.clock import Clock
 from .._support.journal import Draft
 from .._support.memory import physical_bytes
@@ -33,33 +33,12 @@ from .loop import Solver as Solver
 from .loop import Status as Status
 from .loop import Stopped as Stopped
 from .problem import Problem
+from .settings import Axis as Axis
+from .settings import Power, check_settings, declared, loss_less, real, searched, setting, whole
 
 
 class Unsuited(ValueError):
     """The method does not support the data, its loss or its size; other methods may."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A setting to choose on held-out entries, and the values to try.
-
-    Parameters
-    ----------
-    setting
-        The name of the setting.
-    values
-        The values to try, in order. Each trial has a warm start from the previous one.
-    meanwhile
-        The value of the setting while earlier axes are searched.
-    ordered
-        Whether the values go from simple to complex, so that the search stops when the held-out error stops falling. If
-        not, all of them are tried.
-    """
-
-    setting: str
-    values: Sequence[Any]
-    meanwhile: Any = None
-    ordered: bool = True
 
 
 STAGES = ("laplacian", "smooth", "centre", "refine")
@@ -70,8 +49,9 @@ STAGES = ("laplacian", "smooth", "centre", "refine")
 class Method(ABC):
     """The settings of a method; `solve` runs it.
 
-    A subclass is a frozen dataclass of settings with one method, `prepare`. A setting that held-out entries may choose
-    is ``"auto"`` by default; the subclass names it in `open_settings` and says in `axes` which values to try.
+    A subclass is a frozen dataclass of settings with one method, `prepare`. Each setting is declared once, by
+    `tensorfill.methods.settings.setting`: its default, its check, its unit, and how held-out entries choose it while it
+    is ``"auto"``.
 
     Parameters
     ----------
@@ -123,8 +103,11 @@ class Method(ABC):
     whole_tensors: ClassVar[int] = 0
     """The peak number of arrays of the size of the tensor; 0 if it never builds the tensor."""
 
-    max_iter: int = 500
-    tol: float = 1e-4
+    other_powers: ClassVar[Mapping[str, Power]] = {"objective": loss_less(0)}
+    """The powers of the unit of the data that the objective has, and what a search varies beside the settings."""
+
+    max_iter: int = setting(500, check=whole(1))
+    tol: float = setting(1e-4, check=real(at_least=0))
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -132,8 +115,7 @@ class Method(ABC):
             cls.name = cls.__name__.lower()
 
     def __post_init__(self) -> None:
-        whole_number(self.max_iter, "max_iter", at_least=1)
-        real_number(self.tol, "tol", at_least=0)
+        check_settings(self)
 
     @abstractmethod
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
@@ -143,12 +125,18 @@ class Method(ABC):
 
     @property
     def open_settings(self) -> tuple[str, ...]:
-        """The names of the settings that are chosen on held-out entries."""
-        return ()
+        """The names of the settings that are left to held-out entries."""
+        values = ((name, getattr(self, name)) for name in searched(type(self)))
+        return tuple(name for name, value in values if isinstance(value, str) and value == "auto")
 
     def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return an axis for each open setting, in the order in which they are chosen."""
-        return ()
+        """Return the axes of each open setting, in the order in which they are chosen."""
+        found: list[Axis] = []
+        for name in self.open_settings:
+            path = declared(type(self))[name].path
+            if path is not None:
+                found += path(self, problem, rng, tuple(found))
+        return found
 
     def rescaled(self, ratio: float) -> Self:
         """Return the settings for a fit of `ratio` times as many entries as those that they were chosen with."""
@@ -163,8 +151,7 @@ class Method(ABC):
     def powers(self, loss: float, order: int) -> Mapping[str, float]:
         """Return the power of the unit by which the objective scales, and that of each setting that has one.
 
-        If the data is multiplied by c, and every such setting by c to its power, the answer is multiplied by c. A
-        subclass whose settings depend on the unit of the data names them here.
+        Data multiplied by c, with every such setting multiplied by c to its power, has c times the answer.
 
         Parameters
         ----------
@@ -173,7 +160,9 @@ class Method(ABC):
         order
             The order of the tensor.
         """
-        return {"objective": loss}
+        own = {name: its.power for name, its in declared(type(self)).items() if its.power is not None}
+        every = {**self.other_powers, **own}
+        return {name: power(loss, order) if callable(power) else power for name, power in every.items()}
 
     def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``; see `powers`."""
@@ -256,6 +245,7 @@ class Method(ABC):
             It does not count as converged before this many iterations, because momentum must build up and the first
             steps change little.
         """
+        self.check(problem)
         if self.open_settings:
             raise ValueError(
                 f"{listed(self.open_settings)} of method '{self.name}' is 'auto', which tensorfill.complete chooses on "
@@ -263,7 +253,6 @@ class Method(ABC):
             )
         if held_out is not None and problem.offset is not None:
             raise ValueError("held_out must be left out for a problem with an offset, which only its entries have.")
-        self.check(problem)
         clock, rng = clock or Clock(), np.random.default_rng(rng)
         score = None if held_out is None else partial(_error_at, held_out, problem)
 

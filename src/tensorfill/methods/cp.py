@@ -21,13 +21,12 @@ appended one by one, each of them a rank-one approximation of the residuals of t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from .._support.checks import is_auto, real_number, whole_number
 from .._support.clock import Clock
 from .._support.types import Floats
 from ..algebra.entry_products import TermEntries
@@ -35,10 +34,10 @@ from ..algebra.factored_roughness import roughness_of_cp
 from ..losses import Loss
 from ..models import CPModel, Model
 from ..observations import Observations
-from .base import Axis, Callback, Method, Progress, Result
+from .base import Callback, Method, Progress, Result
 from .lbfgs import LBFGS
 from .problem import Problem
-from .weights import weight_axes
+from .settings import auto_or, one_axis, real, setting, weight_path, whole
 
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30)
 """The ranks to try."""
@@ -89,34 +88,18 @@ class CP(Method):
     name: ClassVar[str] = "cp"
     takes_roughness: ClassVar[bool] = True
 
-    rank: int | str = "auto"
-    ridge: float | str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_auto(self.rank, "rank"):
-            whole_number(self.rank, "rank", at_least=1)
-        if not is_auto(self.ridge, "ridge"):
-            real_number(self.ridge, "ridge", at_least=0)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank and the ridge, if they are ``"auto"``."""
-        return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective and of the ridge; a factor has the unit to the power 1 / M."""
-        return {"objective": loss, "ridge": loss - 2 / order}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return increasing ranks, and then stronger and weaker ridges."""
-        paths = []
-        if is_auto(self.rank, "rank"):
-            paths.append(Axis("rank", possible_ranks(problem.observations)))
-        if is_auto(self.ridge, "ridge"):
-            unit, after = ridge_unit(problem), bool(paths)
-            paths += weight_axes("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=unit, ranks_were_tried=after)
-        return paths
+    rank: int | str = setting(
+        "auto",
+        check=auto_or(whole(1)),
+        path=one_axis("rank", lambda method, problem: possible_ranks(problem.observations)),
+    )
+    ridge: float | str = setting(
+        "auto",
+        check=auto_or(real(at_least=0)),
+        # A factor has the unit to the power 1 / M.
+        power=lambda loss, order: loss - 2 / order,
+        path=weight_path("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=lambda problem: ridge_unit(problem)),
+    )
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a CP model of the shape of the data."""

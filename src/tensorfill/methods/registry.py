@@ -7,37 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._support.checks import choice, listed
+from .._support.registry import Registry
+from .._support.table import ALIASES, AUTOMATIC, COMPARED
+from .._support.table import METHODS as TABLE
 from .base import Method
-from .cp import CP
-from .factorised import Tmac, TmacTT, Trlrf, TuckerDescent
-from .grow import Grow
-from .latent import Ffw, Greedy, Trmm
-from .nort import Nort
-from .overlapped import Admm, Falrtc, Gdpan, Halrtc, Lrtc, PaApg, Rtdgc
-from .riemannian import RP
-from .softimpute import SoftImpute
-from .tubal import Tennn
-from .tucker_als import TuckerAls
 
-METHODS: dict[str, type[Method]] = {
-    kind.name: kind
-    for kind in (
-        Nort, Grow, CP, SoftImpute, TuckerAls,
-        TuckerDescent, Tmac, TmacTT, Trlrf,
-        PaApg, Gdpan, Admm, Lrtc, Halrtc, Falrtc, Rtdgc, Tennn,
-        RP, Ffw, Greedy, Trmm,
-    )
-}  # fmt: skip
-"""The methods by name; a new method is added here."""
+__all__ = ["ALIASES", "AUTOMATIC", "COMPARED", "METHODS", "make_method", "method_named", "setting_names"]
 
-ALIASES = {"cp_wopt": "cp"}
-"""Other names of methods."""
-
-AUTOMATIC = ("grow", "nort")
-"""The methods that ``method="auto"`` tries, in this order: the second if the first leaves something to find."""
-
-COMPARED = ("nort", "grow", "cp", "softimpute")
-"""The methods that are compared by default."""
+METHODS: Registry[type[Method]] = Registry({name: home for name, (home, _) in TABLE.items()})
+"""The class of each method, by its name."""
 
 
 def make_method(method: str | Method, settings: Mapping[str, Any] | None = None) -> Method:

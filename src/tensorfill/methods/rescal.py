@@ -16,22 +16,22 @@ so a step costs about rank multiplications per entry, and nothing of the size of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
-from .._support.checks import is_auto, mode_number, real_number, whole_number
+from .._support.checks import mode_number
 from .._support.types import Floats
 from ..losses import is_score
 from ..models import Model, Tucker
-from .base import Axis, Method, Progress, Unsuited
+from .base import Method, Progress, Unsuited
 from .lbfgs import LBFGS
 from .problem import Problem
-from .weights import weight_axes
+from .settings import auto_or, loss_less, one_axis, real, setting, weight_path, whole
 
 RANKS = (2, 5, 10, 20, 40)
 """The ranks to try."""
@@ -42,6 +42,11 @@ RIDGES = (0.3, 3.0, 0.1, 10.0)
 
 START = 0.3
 """The size of the initial random numbers, relative to those that would give the data."""
+
+
+def _two_modes(value: Any, name: str) -> None:
+    if isinstance(value, str) or len(value) != 2 or value[0] == value[1]:
+        raise ValueError(f"{name} must be two modes, such as (0, 1), but {value!r} was given.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,39 +80,23 @@ class Rescal(Method):
 
     name: ClassVar[str] = "rescal"
 
-    same: Sequence[int] = (0, 1)
-    rank: int | str = "auto"
-    ridge: float | str = "auto"
+    same: Sequence[int] = setting((0, 1), check=_two_modes)
+    rank: int | str = setting(
+        "auto", check=auto_or(whole(1)), path=one_axis("rank", lambda method, problem: method.possible_ranks(problem))
+    )
+    ridge: float | str = setting(
+        "auto",
+        check=auto_or(real(at_least=0)),
+        # A factor has the unit to the power 1 / 3.
+        power=loss_less(2 / 3),
+        path=weight_path("ridge", FIRST_RIDGE, RIDGES, unit=lambda problem: ridge_unit(problem)),
+    )
     max_iter: int = 200
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_auto(self.rank, "rank"):
-            whole_number(self.rank, "rank", at_least=1)
-        if not is_auto(self.ridge, "ridge"):
-            real_number(self.ridge, "ridge", at_least=0)
-        if isinstance(self.same, str) or len(self.same) != 2 or self.same[0] == self.same[1]:
-            raise ValueError(f"same must be two modes, such as (0, 1), but {self.same!r} was given.")
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank and the ridge, if they are ``"auto"``."""
-        return tuple(name for name in ("rank", "ridge") if is_auto(getattr(self, name), name))
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective and of the ridge; a factor has the unit to the power 1 / 3."""
-        return {"objective": loss, "ridge": loss - 2 / 3}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return increasing ranks, and then other ridges."""
-        paths = []
-        if is_auto(self.rank, "rank"):
-            entities = problem.observations.shape[self.ordered_modes(problem)[0]]
-            paths.append(Axis("rank", [rank for rank in RANKS if rank <= entities] or [1]))
-        if is_auto(self.ridge, "ridge"):
-            unit, after = ridge_unit(problem), bool(paths)
-            paths += weight_axes("ridge", FIRST_RIDGE, RIDGES, unit=unit, ranks_were_tried=after)
-        return paths
+    def possible_ranks(self, problem: Problem) -> list[int]:
+        """Return growing ranks, at most the number of entities."""
+        entities = problem.observations.shape[self.ordered_modes(problem)[0]]
+        return [rank for rank in RANKS if rank <= entities] or [1]
 
     def ordered_modes(self, problem: Problem) -> tuple[int, int, int]:
         """Return the two modes that are the same, and the third."""
@@ -123,7 +112,7 @@ class Rescal(Method):
             raise Unsuited(f"method '{self.name}' takes tensors of three modes, but the shape is {shape}.")
         first, second, _ = self.ordered_modes(problem)
         if shape[first] != shape[second]:
-            raise ValueError(
+            raise Unsuited(
                 f"same must be two modes of the same size, but mode {first} has {shape[first]:,} indices and mode "
                 f"{second} has {shape[second]:,}; leave method '{self.name}' out."
             )

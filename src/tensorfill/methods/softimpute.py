@@ -10,13 +10,13 @@ shrink. It is NORT with one mode and the nuclear norm, so the same solver runs i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from .._support.checks import is_auto, mode_number, real_number, whole_number
+from .._support.checks import mode_number
 from .._support.clock import Clock
 from ..models import FoldedLowRank, Model
 from ..penalties import Nuclear
@@ -24,12 +24,21 @@ from .base import STAGES, Axis, Callback, Method, Result, Solver
 from .nort.descent import largest_cut
 from .nort.method import Nort
 from .problem import Problem
+from .settings import auto_or, loss_less, none_or, real, setting, whole
 
 RATIO = 0.7
 """The ratio of consecutive lambdas on the path."""
 
 POINTS = 30
 """The number of lambdas on the path."""
+
+
+def _lambdas(method: SoftImpute, problem: Problem, rng: np.random.Generator, before: Sequence[Axis]) -> Sequence[Axis]:
+    """Return falling lambdas, from just below the one at which the answer is zero."""
+    nort = replace(method, lam=1.0).as_nort(problem)
+    # Data that is zero everywhere has no scale, and any lambda gives zero.
+    largest = (largest_cut(nort, problem, rng) or 1.0) * nort.regulariser(problem).tau
+    return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,36 +74,11 @@ class SoftImpute(Method):
     steps_to_gather: ClassVar[int] = 20
     trial_iterations: ClassVar[int | None] = 50
 
-    lam: float | str = "auto"
+    lam: float | str = setting("auto", check=auto_or(real(at_least=0)), power=loss_less(1), path=_lambdas)
     mode: int | None = None
-    max_rank: int | None = None
+    max_rank: int | None = setting(None, check=none_or(whole(1)))
     momentum: bool | str = True
     tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not is_auto(self.lam, "lam"):
-            real_number(self.lam, "lam", at_least=0)
-        if self.max_rank is not None:
-            whole_number(self.max_rank, "max_rank", at_least=1)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """Lambda."""
-        return ("lam",) if is_auto(self.lam, "lam") else ()
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective and of lambda, the weight of a norm."""
-        return {"objective": loss, "lam": loss - 1}
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return decreasing lambdas, from just below the one at which the answer is zero."""
-        if not self.open_settings:
-            return ()
-        nort = replace(self, lam=1.0).as_nort(problem)
-        # Data that is zero everywhere has no scale, and the answer is zero for any lambda.
-        largest = (largest_cut(nort, problem, rng) or 1.0) * nort.regulariser(problem).tau
-        return [Axis("lam", [largest * RATIO**step for step in range(1, POINTS + 1)])]
 
     def check(self, problem: Problem) -> None:
         """Raise an error for a lambda below the rounding of the data, as in NORT."""

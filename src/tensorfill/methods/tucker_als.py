@@ -29,14 +29,15 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy.sparse
 
-from .._support.checks import is_auto, real_number, whole_number
+from .._support.checks import whole_number
 from .._support.parallel import one_blas_thread
 from .._support.types import Floats, Integers
 from ..algebra.unfolding import column_index, columns
 from ..models import FoldedLowRank, Model, Tucker
 from ..observations import Observations
-from .base import Axis, Method
+from .base import Method
 from .problem import Problem
+from .settings import one_axis, ranks, real, setting
 from .sweeps import SweepSolver
 from .tucker_least_squares import RIDGE, LeastSquares
 
@@ -99,26 +100,10 @@ class TuckerAls(Method):
     trial_iterations: ClassVar[int | None] = 10
 
     max_iter: int = 50
-    rank: int | Sequence[int] | str = "auto"
-    ridge: float = RIDGE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        real_number(self.ridge, "ridge", at_least=LEAST_RIDGE)
-        if not is_auto(self.rank, "rank"):
-            for rank in self.rank if isinstance(self.rank, Sequence) else [self.rank]:
-                whole_number(rank, "rank", at_least=0)
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank."""
-        return ("rank",) if is_auto(self.rank, "rank") else ()
-
-    def axes(self, problem: Problem, rng: np.random.Generator) -> Sequence[Axis]:
-        """Return increasing ranks, while there are fewer parameters than entries."""
-        if not self.open_settings:
-            return ()
-        return [Axis("rank", growing_ranks(problem.observations))]
+    rank: int | Sequence[int] | str = setting(
+        "auto", check=ranks(0), path=one_axis("rank", lambda method, problem: growing_ranks(problem.observations))
+    )
+    ridge: float = setting(RIDGE, check=real(at_least=LEAST_RIDGE))
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a Tucker model, or one of NORT that is small enough, for this problem."""

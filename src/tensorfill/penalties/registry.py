@@ -6,20 +6,13 @@ import dataclasses
 from typing import Any
 
 from .._support.checks import choice, listed
+from .._support.registry import Registry
+from .._support.table import PENALTIES as TABLE
 from .base import Penalty
-from .elementwise import LSP, MCP, SCAD, CappedL1, Nuclear
-from .truncated import TNN
 
 __all__ = ["PENALTIES", "make_penalty"]
 
-PENALTIES: dict[str, type[Any]] = {
-    "nuclear": Nuclear,
-    "capped_l1": CappedL1,
-    "lsp": LSP,
-    "tnn": TNN,
-    "scad": SCAD,
-    "mcp": MCP,
-}
+PENALTIES: Registry[type[Any]] = Registry(TABLE)
 """The class of each penalty, by its name."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._support.table import METHODS
 from ..labels import Labels
 from .drawing import name_of
 
@@ -12,30 +13,7 @@ if TYPE_CHECKING:
     from ..fit import Fit
     from ..models import Model
 
-METHODS_IN_WORDS = {
-    "nort": "NORT",
-    "grow": "Growth by least squares",
-    "smoothed_nort": "NORT with a smoothed loss",
-    "tucker_als": "Tucker by alternating least squares",
-    "tucker": "Tucker by gradient steps",
-    "tmac": "TMac",
-    "tmac_tt": "TMac-TT",
-    "trlrf": "TRLRF",
-    "pa_apg": "PA-APG",
-    "gdpan": "GDPAN",
-    "admm": "ADMM",
-    "lrtc": "LRTC",
-    "halrtc": "HaLRTC",
-    "falrtc": "FaLRTC",
-    "rtdgc": "RTDGC",
-    "tennn": "the tubal nuclear norm",
-    "rp": "Tucker by Riemannian conjugate gradients",
-    "ffw": "FFW",
-    "trmm": "TRMM",
-    "greedy": "greedy terms",
-    "cp": "CP",
-    "softimpute": "SoftImpute",
-}
+METHODS_IN_WORDS = {name: words for name, (_, words) in METHODS.items()}
 """The methods of the registry, by name."""
 
 

@@ -10,6 +10,9 @@ import pytest
 
 import tensorfill
 from tensorfill import Choice, Grow, complete
+from tensorfill.choosing.search.grow import GrowSearch
+from tensorfill.choosing.search.table import search_for
+from tensorfill.choosing.search.walk import Walk
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Logistic, Square
 from tensorfill.methods.cp_least_squares import CPLeastSquares
@@ -208,5 +211,5 @@ def test_what_is_open():
     assert Grow(rank=2).open_settings == ("form",)
     assert Grow(form="cp").open_settings == ("rank",)
     assert Grow(rank=(1, 2), form="tucker").open_settings == ()
-    assert Grow(rank=2, form="cp").search() is None
-    assert Grow().search() is not None
+    assert isinstance(search_for(Grow(rank=2, form="cp")), Walk)
+    assert isinstance(search_for(Grow()), GrowSearch)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...methods.overlapped.settings import RATIO, TRIAL_ITERATIONS, TRIAL_TOLERANCE, Overlapped
+from ...baselines.overlapped.settings import RATIO, TRIAL_ITERATIONS, TRIAL_TOLERANCE, Overlapped
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
 from .base import Trial

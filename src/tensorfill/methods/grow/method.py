@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..._support.checks import choice, is_auto, whole_number
 from ...algebra.unfolding import large_modes
 from ...models import CPModel, Model, Tucker
 from ...observations import Observations
 from ..base import Method
 from ..cp_least_squares import CPLeastSquares
 from ..problem import Problem
+from ..settings import one_of, own_search, ranks, setting
 from ..sweeps import Squares, SweepSolver
 from ..tucker_least_squares import LeastSquares
 from .cp_form import cp_form
@@ -66,23 +66,13 @@ class Grow(Method):
 
     max_iter: int = 50
     tol: float = 1e-6
-    rank: int | Sequence[int] | str = "auto"
-    form: str = "auto"
+    rank: int | Sequence[int] | str = setting("auto", check=ranks(0), path=own_search)
+    form: str = setting("auto", check=one_of("auto", "tucker", "cp"), path=own_search)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choice(self.form, "form", ["auto", "tucker", "cp"])
-        if is_auto(self.rank, "rank"):
-            return
-        for rank in self.rank if isinstance(self.rank, Sequence) else [self.rank]:
-            whole_number(rank, "rank", at_least=0)
-        if isinstance(self.rank, Sequence) and self.form == "cp":
+        if isinstance(self.rank, Sequence) and self.rank != "auto" and self.form == "cp":
             raise ValueError(f"rank must be one number, the terms, for form 'cp', but {self.rank!r} was given.")
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """The rank and the form."""
-        return tuple(name for name in ("rank", "form") if getattr(self, name) == "auto")
 
     def check(self, problem: Problem) -> None:
         """Raise an error for a loss other than the square loss, and for ranks of another order."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from ..._support.checks import choice, is_auto, real_number, whole_number
+from ..._support.checks import is_auto, real_number, whole_number
 from ..._support.clock import Clock
 from ...algebra.columns import ColumnStorage
 from ...algebra.storage import Storage
@@ -21,6 +21,7 @@ from ...penalties.family import SCALED_BY_CUT
 from ...penalties.thresholds import has_threshold, is_set_to_zero
 from ..base import STAGES, Callback, Method, Result, Solver
 from ..problem import Problem
+from ..settings import Power, flag_or, loss_less, one_of, own_search, setting
 from .descent import RankGuard, approached
 from .memory import are_alone, check_factors_fit, dense_is_faster, sparse_columns
 from .modes import per_mode, regularised_modes
@@ -95,38 +96,20 @@ class Nort(Method):
     takes_roughness: ClassVar[bool] = True
     steps_to_gather: ClassVar[int] = 20
 
-    lam: float | Sequence[float] | str = "auto"
+    other_powers: ClassVar[Mapping[str, Power]] = {"objective": loss_less(0), "cut": 1}
+
+    # `regulariser_in_unit` has the units of lambda, of the penalty and of theta.
+    lam: float | Sequence[float] | str = setting("auto", check=is_auto, path=own_search)
     penalty: str | Penalty | Sequence[str | Penalty] = "lsp"
-    theta: float | Sequence[float] | str = "auto"
+    theta: float | Sequence[float] | str = setting("auto", check=is_auto)
     modes: Sequence[int] | None = None
     max_rank: int | Sequence[int] | None = None
-    tau: float | None = None
-    momentum: bool | str = True
-    descend: bool | str = "auto"
-    polish: bool | str = "auto"
-    svd: str = "auto"
-    storage: str = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        is_auto(self.lam, "lam")
-        is_auto(self.theta, "theta")
-        make_momentum(self.momentum)
-        if not isinstance(self.descend, bool):
-            choice(self.descend, "descend, unless True or False,", ["auto"])
-        if not isinstance(self.polish, bool):
-            choice(self.polish, "polish, unless True or False,", ["auto"])
-        choice(self.svd, "svd", ["auto", "exact", "subspace"])
-        choice(self.storage, "storage", ["auto", "sparse", "dense", "columns"])
-
-    @property
-    def open_settings(self) -> tuple[str, ...]:
-        """Lambda, and with it theta."""
-        return ("lam",) if is_auto(self.lam, "lam") else ()
-
-    def powers(self, loss: float, order: int) -> Mapping[str, float]:
-        """Return the powers of the objective, of tau and of the threshold; `regulariser_in_unit` has the others."""
-        return {"objective": loss, "tau": loss - 2, "cut": 1}
+    tau: float | None = setting(None, power=loss_less(2))
+    momentum: bool | str = setting(True, check=lambda value, name: make_momentum(value))
+    descend: bool | str = setting("auto", check=flag_or("auto"))
+    polish: bool | str = setting("auto", check=flag_or("auto"))
+    svd: str = setting("auto", check=one_of("auto", "exact", "subspace"))
+    storage: str = setting("auto", check=one_of("auto", "sparse", "dense", "columns"))
 
     def in_unit(self, exponent: int, loss: float, order: int) -> Self:
         """Return the same settings for data that is divided by ``2**exponent``."""

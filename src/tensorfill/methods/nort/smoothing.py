@@ -21,13 +21,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..._support.checks import real_number
 from ..._support.types import Floats
 from ...losses import Loss, Square
 from ...losses.robust import Robust, SmoothedRobust, Tangent, noise_scale
 from ...models import Model
-from ..base import Progress, Solver
+from ..base import Progress, Solver, Unsuited
 from ..problem import Problem
+from ..settings import real, setting
 from .method import Nort
 from .proximal_average import ProximalAverage
 from .solver import NortSolver
@@ -71,6 +71,14 @@ class Smoothing:
     last: bool
 
 
+def _left_out(value: Any, name: str) -> None:
+    if value is not None:
+        raise ValueError(
+            f"{name} must be left out for a robust loss, as it follows the curvature of each stage, "
+            f"but {value!r} was given."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class SmoothedNort(Nort):
     """Algorithm 3 of the paper: NORT with the kink of the loss rounded off within a distance that shrinks.
@@ -87,6 +95,10 @@ class SmoothedNort(Nort):
 
     Parameters
     ----------
+    lam
+        As in `Nort`, but there is no search for it.
+    penalty, theta, modes, max_rank, tau, momentum, descend, polish, svd, storage, max_iter, tol
+        As in `Nort`; tau must be left out.
     shrink
         The ratio of one delta to the last, delta_0 in the paper; between 0 and 1.
     floor
@@ -118,22 +130,19 @@ class SmoothedNort(Nort):
     stages: ClassVar[frozenset[str]] = frozenset()
     takes_robust: ClassVar[bool] = True
 
-    shrink: float = 0.9
-    floor: float = 0.1
-    stage_tol: float = 1e-3
+    tau: float | None = setting(None, check=_left_out)
+    shrink: float = setting(0.9, check=real(above=0, below=1))
+    floor: float = setting(0.1, check=real(above=0))
+    stage_tol: float = setting(1e-3, check=real(above=0))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        real_number(self.shrink, "shrink", above=0, below=1)
-        real_number(self.floor, "floor", above=0)
-        real_number(self.stage_tol, "stage_tol", above=0)
+    def check(self, problem: Problem) -> None:
+        """Refuse a lambda that is left open: there is no search for it."""
         if self.open_settings:
-            raise ValueError("lam must be given for SmoothedNort, as a number or one for each mode, but it is 'auto'.")
-        if self.tau is not None:
-            raise ValueError(
-                "tau must be left out for a robust loss, as it follows the curvature of each stage, "
-                f"but {self.tau!r} was given."
+            raise Unsuited(
+                f"method '{self.name}' is for a robust loss and a given lam, a number or one for each mode, but lam is "
+                "'auto'."
             )
+        super().check(problem)
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that starts at `start`, or at zero."""

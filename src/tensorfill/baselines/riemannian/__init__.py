@@ -1,0 +1,1 @@
+"""Riemannian preconditioned descent on the Tucker manifold: its geometry, and the method."""
