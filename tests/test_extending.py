@@ -20,32 +20,19 @@ pages = pytest.importorskip("pages", reason="the documentation is not beside the
 
 @dataclass(frozen=True)
 class Line:
-    """A line that is put into a file of the package, before the first line that begins with `before`."""
+    """A line of the table of names, and how the line begins before which it is put."""
 
-    file: str
     line: str
     before: str
 
 
 LINES = {
-    "loss": (
-        Line("losses/registry.py", "from .logcosh import LogCosh", before="from .smooth"),
-        Line("losses/registry.py", '    "logcosh": LogCosh,', before='    "logistic"'),
-        Line("cli/fitting.py", 'LOSSES += ("logcosh",)', before="PENALTIES ="),
-    ),
-    "penalty": (
-        Line("penalties/registry.py", "from .root import Root", before="from .truncated"),
-        Line("penalties/registry.py", '    "root": Root,', before='    "scad"'),
-        Line("cli/fitting.py", 'PENALTIES += ("root",)', before="SHORTHANDS"),
-    ),
-    "method": (
-        Line("methods/registry.py", "from .rankone import RankOne", before="from .riemannian"),
-        Line("methods/registry.py", "        RankOne,", before="        Nort,"),
-        Line("__init__.py", '    "RankOne": "methods.rankone",', before='    "Rescal"'),
-        Line("cli/fitting.py", 'METHODS += ("rankone",)', before="LOSSES ="),
-    ),
+    "loss": Line('    "logcosh": "losses.logcosh:LogCosh",', before='    "logistic"'),
+    "penalty": Line('    "root": "penalties.root:Root",', before='    "scad": "penalties'),
+    "method": Line('    "rankone": ("methods.rankone:RankOne", "One outer product"),', before='    "rescal"'),
+    "stage": Line('    "rescale": "choosing.stages.rescaled:Rescaled",', before='    "smooth"'),
 }
-"""The lines of CONTRIBUTING.md for each kind of part: how the tables of names learn of the new file."""
+"""The line in `_support/table.py` for each kind of part."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +74,7 @@ PARTS = {
         (
             "penalties",
             "diagnostics/test_penalties.py",
-            "choosing/test_pipeline.py",
+            "choosing/test_completing.py",
             "report/test_call.py",
             "test_completion.py",
             "cli/test_help.py",
@@ -109,6 +96,13 @@ PARTS = {
         "rankone or options_name",
         least=40,
     ),
+    "stage": Part(
+        "class Rescaled(",
+        "choosing/stages/rescaled.py",
+        ("choosing/test_stages.py", "test_table.py"),
+        "rescale or test_table",
+        least=6,
+    ),
 }
 """A further kind of part that people can add is one more entry here and in `LINES`."""
 
@@ -128,10 +122,10 @@ def add(kind, package):
     page = pages.blocks(ROOT / "docs" / "extending.md")
     (code,) = (block.code for block in page if f"\n{PARTS[kind].defines}" in block.code)
     (package / PARTS[kind].file).write_text(code)
-    for each in LINES[kind]:
-        lines = (package / each.file).read_text().splitlines()
-        at = next(number for number, line in enumerate(lines) if line.startswith(each.before))
-        (package / each.file).write_text("\n".join([*lines[:at], each.line, *lines[at:], ""]))
+    table, own = package / "_support" / "table.py", LINES[kind]
+    lines = table.read_text().splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith(own.before))
+    table.write_text("\n".join([*lines[:at], own.line, *lines[at:], ""]))
 
 
 @pytest.mark.slow

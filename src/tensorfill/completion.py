@@ -35,6 +35,7 @@ from .choosing.stages.centre import Centre
 from .choosing.stages.graphs import Graphs
 from .choosing.stages.polish import Polish
 from .choosing.stages.smooth_field import SmoothField
+from .choosing.stages.table import STAGES
 from .choosing.task import needs_choice
 from .choosing.updating import core_of
 from .fit import Fit
@@ -159,7 +160,7 @@ def complete(
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
         `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
-        tries the methods that have them: with ``lam``, for example, only NORT.
+        tries the methods that have them: with ``lam``, for example, only NORT. A stage that you added goes by its name.
 
     Returns
     -------
@@ -188,6 +189,7 @@ def complete(
     seed, random = seeded(kept if rng is None else rng)
     limits = checked_bounds(bounds)
     data, read = _read_if_path(data, missing, value)
+    others = {name: settings.pop(name) for name in [*settings] if name in STAGES and STAGES[name].chosen}
     job = taken_in(
         data,
         missing=None if read else missing,
@@ -202,6 +204,7 @@ def complete(
         refine=refine,
         choose=choose,
         start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
+        others=others,
     )
     labels = job.labelled.labels
     methods = candidates(method, settings, job)

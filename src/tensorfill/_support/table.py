@@ -66,6 +66,18 @@ ROBUST = {"l1": PENALTIES["nuclear"]} | {name: PENALTIES[name] for name in ("cap
 """The class of the penalty whose kappa makes a robust loss, by the name of the loss."""
 
 
+STAGES = {
+    "scale": "choosing.stages.scale:Scale",
+    "present": "choosing.stages.present_slices:PresentSlices",
+    "laplacian": "choosing.stages.graphs:Graphs",
+    "centre": "choosing.stages.centre:Centre",
+    "refine": "choosing.stages.polish:Polish",
+    "smooth": "choosing.stages.smooth_field:SmoothField",
+    "fill": "choosing.stages.empty_slices:EmptySlices",
+}
+"""The class of each stage around a method, in the order in which they are done."""
+
+
 class Format(NamedTuple):
     """A file format.
 

@@ -10,7 +10,7 @@ from typing import Any
 from .._support.checks import listed
 from ..labels import Labels
 from ..losses import Square
-from ..losses.robust import is_robust
+from ..losses.robust import is_robust, make_robust
 from ..methods.base import Method, Unsuited
 from ..methods.problem import Problem
 from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
@@ -66,9 +66,11 @@ def candidates(
 def _check(method: Method, task: Task) -> None:
     """Refuse, with one sentence, a method that does not take the data or the stages around it."""
     task.check(method)
-    # For a method without a robust loss of its own, corrupt entries are left out and the rest has the square loss.
-    loss = Square() if is_robust(task.loss) else task.loss
-    method.check(Problem(task.observations, loss))  # type: ignore[arg-type]
+    # For a method without a robust loss, corrupt entries are left out and the rest has the square loss.
+    loss: Any = task.loss
+    if is_robust(loss):
+        loss = make_robust(loss) if method.takes_robust else Square()
+    method.check(Problem(task.observations, loss))
 
 
 def _naming_others(refusal: ValueError, task: Task) -> ValueError:
@@ -94,7 +96,8 @@ def _automatic(
     """
     if same is None or any(name not in setting_names(Rescal) for name in settings):
         return [*_with_settings(methods, settings)], settings
-    known = [name for name in methods if all(setting in setting_names(METHODS[name]) for setting in settings)]
+    others = [name for name in methods if name != Rescal.name]
+    known = [name for name in others if all(setting in setting_names(METHODS[name]) for setting in settings)]
     return [*(make_method(name, settings) for name in known), Rescal(same=same, **settings)], {}
 
 

@@ -33,7 +33,7 @@ from .search.trials import Search, Trials, error_of
 from .search.walk import Walk
 from .stages.base import After, Before
 from .stages.centre import Centre, can_centre, is_of_differences
-from .stages.table import AFTER
+from .stages.table import stages_after
 
 WORTH_CENTRING = 1.5
 """Centring is tried if the mean and the effects alone have at most this many times the best error without it."""
@@ -158,7 +158,7 @@ class Contest:
     def proposed(self) -> dict[type[After], Sequence[Sequence[After]]]:
         """The settings to try of each stage after the method."""
         found: dict[type[After], Sequence[Sequence[After]]] = {}
-        for kind in AFTER:
+        for kind in stages_after():
             asked = self.asked.get(kind.name, "auto")
             found[kind] = [[asked]] if isinstance(asked, kind) else kind.proposed(self.problem, asked, self.graphs)
         return found

@@ -65,8 +65,12 @@ def taken_in(
     refine: str | Polish | None = None,
     choose: Choice | None = None,
     start: Model | None = None,
+    others: Mapping[str, Any] | None = None,
 ) -> Job:
-    """Return data of any kind with the stages that are asked for, all checked and with modes by number."""
+    """Return data of any kind with the stages that are asked for, all checked and with modes by number.
+
+    `others` has what is asked of further stages, by name.
+    """
     if choose is not None and not isinstance(choose, Choice):
         raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
     if not isinstance(centre, bool | Centre) and centre != "auto":
@@ -98,6 +102,7 @@ def taken_in(
             "centre": centre,
             "refine": refine,
             "smooth": smooth_by_number,
+            **(others or {}),
         },
         start=start,
     )

@@ -10,7 +10,7 @@ from ..graphs import KernelGraph
 from ..graphs.reduction import Graph
 from ..losses import Loss, Square
 from ..losses.robust import Robust, is_robust
-from ..methods.base import Method
+from ..methods.base import STAGES, Method
 from ..models import Model
 from ..observations import Observations
 from .holdout.splits import Choice
@@ -85,7 +85,7 @@ class Task:
         """Refuse, with one sentence, a stage that cannot go with a method or with the loss."""
         asked = self.stages_asked()
         for stage in asked:
-            if stage not in method.stages:
+            if stage in STAGES and stage not in method.stages:
                 raise ValueError(f"{stage} does not go with method '{method.name}'; leave {stage} out.")
         loss: Any = Square() if is_robust(self.loss) else self.loss
         if "smooth" in asked and not is_of_differences(loss):

@@ -1,20 +1,15 @@
-"""The stages by name; a new one is one file and one line here."""
+"""The stages by name; a new one is one file here and one line in `tensorfill._support.table`."""
 
 from __future__ import annotations
 
+from ..._support.registry import Registry
+from ..._support.table import STAGES as TABLE
 from .base import After, Stage
-from .centre import Centre
-from .empty_slices import EmptySlices
-from .graphs import Graphs
-from .polish import Polish
-from .present_slices import PresentSlices
-from .scale import Scale
-from .smooth_field import SmoothField
 
-STAGES: dict[str, type[Stage]] = {
-    kind.name: kind for kind in (Scale, PresentSlices, Graphs, Centre, Polish, SmoothField, EmptySlices)
-}
+STAGES: Registry[type[Stage]] = Registry(TABLE)
 """All stages, in the order in which they are done."""
 
-AFTER: tuple[type[After], ...] = tuple(kind for kind in STAGES.values() if issubclass(kind, After))
-"""The stages after a method, in the order in which held-out entries decide on them."""
+
+def stages_after() -> list[type[After]]:
+    """Return the stages after a method, in the order in which held-out entries decide on them."""
+    return [kind for kind in STAGES.values() if issubclass(kind, After)]

@@ -1,0 +1,151 @@
+"""The contract of every stage: it is a value, it is saved, and it does to a problem or an answer what it promises."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import tensorfill
+from tensorfill import Clock, Nort, Observations, Problem
+from tensorfill.choosing.context import Context
+from tensorfill.choosing.recipe import Recipe
+from tensorfill.choosing.run import run
+from tensorfill.choosing.stages.base import After, Before, Reduced
+from tensorfill.choosing.stages.scale import Scale
+from tensorfill.choosing.stages.table import STAGES
+from tensorfill.graphs import chain
+from tensorfill.io.typed import decoded, encoded
+from tensorfill.labels import Labels
+from tensorfill.losses import Square
+from tensorfill.models.folded import nothing
+
+SETTINGS = {
+    "scale": {"exponent": 5},
+    "laplacian": {"laplacians": {0: chain(12)}, "mu": 0.3},
+    "smooth": {"weights": {0: 1.0, 1: 0.5}, "stiffness": 0.1, "low_rank": True},
+}
+"""Settings of the stages that need some."""
+
+every_stage = pytest.mark.parametrize("name", list(STAGES))
+METHOD = Nort(lam=0.3, max_iter=30, max_rank=3)
+
+
+def of_kind(kind):
+    return pytest.mark.parametrize("name", [name for name, stage in STAGES.items() if issubclass(stage, kind)])
+
+
+def made(name):
+    return STAGES[name](**SETTINGS.get(name, {}))
+
+
+def problem(empty=(3,)):
+    """Return a low-rank tensor with effects, holes, and empty slices."""
+    rng = np.random.default_rng(0)
+    whole = np.einsum("ir,jr,kr->ijk", *(rng.standard_normal((size, 2)) for size in (12, 10, 8)))
+    whole += 5 + rng.standard_normal((12, 1, 1))
+    seen = rng.random(whole.shape) < 0.6
+    seen[list(empty)] = False
+    return Problem(Observations.from_dense(whole, seen), Square())
+
+
+def ran(stages, of=None):
+    before = tuple(each for each in stages if isinstance(each, Before))
+    after = tuple(each for each in stages if isinstance(each, After))
+    return run(Recipe(before, method=METHOD, after=after), of or problem(), None, Context(np.random.default_rng(0)))
+
+
+@every_stage
+def test_it_is_a_value_with_a_name_and_words(name):
+    stage = made(name)
+    assert stage.name == name
+    assert stage == made(name)
+    assert dataclasses.replace(stage) == stage
+    assert stage.title
+    assert isinstance(stage.in_words(Labels.plain(3)), str)
+    assert all(0 <= mode < 3 for mode in stage.modes)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        stage.anything = 1
+
+
+@every_stage
+def test_a_file_keeps_it(name):
+    stage = made(name)
+    again = decoded(json.loads(json.dumps(encoded(stage))))
+    assert type(again) is type(stage)
+    if name != "laplacian":  # a file does not hold graphs
+        assert again == stage
+
+
+@every_stage
+def test_a_recipe_with_it_runs_and_repeats_its_bits(name):
+    first, again = (ran([made(name)]) for _ in range(2))
+    assert first.model.shape == problem().observations.shape
+    whole = first.model.to_dense()
+    assert np.isfinite(whole).all()
+    np.testing.assert_array_equal(again.model.to_dense(), whole)
+    # A later run can start from the core.
+    later = run(Recipe(method=METHOD), problem(), first.core or first.model, Context(np.random.default_rng(0)))
+    assert np.isfinite(later.model.to_dense()).all()
+
+
+@of_kind(Before)
+def test_what_is_reduced_comes_back(name):
+    whole = problem()
+    part = Reduced(whole).by([made(name)], Clock())
+    zero = nothing(part.problem.observations.shape)
+    assert part.whole(zero).shape == whole.observations.shape
+    assert len(part.problem.observations) == len(whole.observations)
+    model = METHOD.solve(part.problem, rng=0).model
+    core = part.core(model)
+    assert core.shape == whole.observations.shape
+    np.testing.assert_allclose(
+        part.start(core).to_dense(), model.to_dense(), atol=1e-8 * np.abs(model.to_dense()).max()
+    )
+    entries = part.lifts[0].entries(whole.observations)
+    if entries is not None:
+        # The entries that are fitted are in the terms of the problem.
+        np.testing.assert_allclose(entries.values, part.problem.observations.values)
+        np.testing.assert_array_equal(entries.coords, part.problem.observations.coords)
+
+
+@of_kind(Before)
+def test_residuals_are_those_of_the_whole(name):
+    """What the reduced problem leaves of an entry is what the whole leaves of it, in the unit of the problem."""
+    whole = problem(empty=())
+    part = Reduced(whole).by([made(name)], Clock())
+    model = METHOD.solve(part.problem, rng=0).model
+    inside, outside = part.problem.observations, whole.observations
+    left = inside.values - model.predict(inside.coords)
+    unit = 2.0**5 if isinstance(made(name), Scale) else 1.0
+    np.testing.assert_allclose(unit * left, outside.values - part.whole(model).predict(outside.coords), atol=1e-9)
+
+
+@of_kind(After)
+def test_an_improved_answer_is_of_the_same_tensor(name):
+    whole = problem()
+    model = METHOD.solve(whole, rng=0).model
+    better = made(name).improve(whole, model, Clock())
+    assert better.shape == model.shape
+    near = made(name).improve(whole, model, Clock(), better)
+    np.testing.assert_allclose(near.to_dense(), better.to_dense(), atol=1e-2)
+
+
+@pytest.mark.parametrize("name", [name for name, stage in STAGES.items() if stage.chosen])
+def test_a_fit_repeats_from_it_without_holding_entries_out(name):
+    data = problem(empty=()).observations
+    fit = tensorfill.complete(data, method=METHOD, rng=0, **{name: made(name)})
+    assert fit.path is None
+    assert fit.recipe.stages == (made(name),)
+    again = tensorfill.complete(data, **fit.recipe.arguments())
+    np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
+    assert again.recipe == fit.recipe
+
+
+def test_a_stage_of_another_kind_is_refused():
+    data = problem().observations
+    for name, given in (("centre", 3), ("refine", "cp"), ("smooth", 1.5)):
+        with pytest.raises((ValueError, TypeError), match=name):
+            tensorfill.complete(data, method=METHOD, rng=0, **{name: given})
