@@ -101,7 +101,7 @@ def answer_of(fit: tensorfill.Fit) -> str:
     path = [(point.method, dict(point.tried), point.held_out, point.iterations) for point in fit.path or ()]
     history = [(record.iteration, record.objective, record.f_tau, record.ranks) for record in fit.history]
     errors = None if fit.error_bars is None else (fit.error_bars.residuals, fit.error_bars.weights)
-    return fingerprint(fit.model, fit.status, path, history, errors, fit.method, fit.recipe.smoothing)
+    return fingerprint(fit.model, fit.status, path, history, errors, fit.method, fit.recipe.stages)
 
 
 def child(name: str, file: str, eager: bool) -> None:

@@ -110,7 +110,7 @@ def measured(case: str, time_limit: float | None) -> dict[str, Any]:
         "memory": peak.bytes / 2**20,
         "error": rmse(fit.predict(test.coords), test.values),
         "effects": rmse(effects.predict(test.coords), test.values),
-        "chosen": f"{fit.method.name} {fit.ranks}{', centred' if fit.recipe.centred else ''}",
+        "chosen": f"{fit.method.name} {fit.ranks}{''.join(f', {stage.brief}' for stage in fit.recipe.stages if stage.brief)}",
         "trials": [_described(point) for point in fit.path or ()],
     }
 
@@ -119,7 +119,7 @@ def _described(point: Any) -> str:
     """Return a trial in one line."""
     tried = " ".join(f"{name} {value:.3g}" for name, value in point.tried.items())
     cost = f"{point.iterations} iterations, {point.seconds:.2f} s"
-    centred = "centred " if point.centred else ""
+    centred = "".join(f"{word} " for word in point.before)
     return f"{centred}{point.method.name} {point.modes} {tried} ranks {point.ranks}: {point.held_out:.4g}, {cost}"
 
 

@@ -132,7 +132,7 @@ def predictions(case: Case, how: str, seed: int) -> tuple[Array, str]:
     mean = getattr(fit.loss, "mean", None)
     dense = fit.model.to_dense(max_bytes=np.inf)
     held = min(point.held_out for point in fit.path)
-    chosen = f"{fit.method.name} {fit.ranks} {'centred' if fit.recipe.centred else ''} held out {held:.4f}"
+    chosen = f"{fit.method.name} {fit.ranks} {' '.join(stage.brief for stage in fit.recipe.stages)} held out {held:.4f}"
     chosen += f" trials {len(fit.path)}"
     return (dense if mean is None else mean(dense)), chosen
 

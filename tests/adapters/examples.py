@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tensorfill import Fit, Nort, Status
 from tensorfill.choosing.recipe import Recipe
-from tensorfill.losses import Square
 from tensorfill.methods.base import History, Record
 from tensorfill.models import Dense
 
@@ -55,7 +54,7 @@ def fit_of(taken, dense=None, **more):
         model=Dense(np.reshape(dense, taken.observations.shape)),
         status=Status.CONVERGED,
         history=History([Record(0, 0.0, 0.0, 0.0, (), False)]),
-        recipe=Recipe(Nort(lam=1.0), Square()),
+        recipe=Recipe(method=Nort(lam=1.0)),
         observations=taken.observations,
         labels=taken.labels,
         restore=taken.restore,

@@ -122,7 +122,7 @@ class TestPath:
             point(2.0, 1.0),
             point(2.0, 1.1, lam=(0.2, 0.4, 0.4)),
             point(2.0, 1.2, lam=(4.0, 2.0, 2.0)),
-            point(2.0, 1.3, centred=True),
+            point(2.0, 1.3, before=("centred",)),
             point(2.0, 1.4, mu=0.3),
         ]
         axes = path(trials)
@@ -136,7 +136,7 @@ class TestPath:
         lines = list(named_lines(axes[0]).values())[:5]
         assert len({line.get_color() for line in lines}) == 1
         assert len({line.get_marker() for line in lines}) == 5
-        assert in_legend(path([point(2.0, 1.0, lam=(0.2, 0.4, 0.4), centred=True)]))[0] == "q = 1"
+        assert in_legend(path([point(2.0, 1.0, lam=(0.2, 0.4, 0.4), before=("centred",))]))[0] == "q = 1"
 
     def test_modes_are_said_where_some_are_left_out_and_by_their_names_if_they_have_any(self):
         trials = [
@@ -277,7 +277,7 @@ class TestOtherMethods:
         assert in_legend(path(trials))[:2] == ["ridge = 0.1", "ridge = 0.2"]
 
     def test_trials_that_vary_nothing_are_numbered(self):
-        axes = path([trial(Own(), {}, 2.0, (1, 2)), trial(Own(), {}, 1.0, (1, 2), centred=True)])
+        axes = path([trial(Own(), {}, 2.0, (1, 2)), trial(Own(), {}, 1.0, (1, 2), before=("centred",))])
         drawn(axes)
         assert axes[1].get_xlabel() == "trial"
         star = named_lines(axes[0])["lowest held-out error"]

@@ -17,7 +17,9 @@ import pytest
 
 import tensorfill
 from tensorfill import Observations
-from tensorfill.choosing.stages.empty_slices import SliceFill
+from tensorfill.choosing.stages.centre import Centre
+from tensorfill.choosing.stages.empty_slices import EmptySlices, SliceFill
+from tensorfill.choosing.stages.graphs import Graphs
 from tensorfill.choosing.stages.polish import Polish
 from tensorfill.labels import Labels
 from tensorfill.losses import Huber
@@ -199,12 +201,11 @@ class TestWhatItSays:
     def test_the_stages_around_the_method_are_said(self):
         recipe = dataclasses.replace(
             examples.labelled().recipe,
-            centred=True,
-            polish=Polish(),
-            mu=0.3,
+            before=(Graphs({1: object()}, mu=0.3), Centre()),
+            after=(Polish(),),
             loss=Huber(delta=2.0),
             seed=12,
-            asked={"laplacian": {"day": object()}, "loss": "l1", "time_limit": 90},
+            asked={"loss": "l1", "time_limit": 90},
         )
         said = dict(what_was_chosen(dataclasses.replace(examples.labelled(), recipe=recipe, bounds=(0, 5))))
         assert said["Loss"].startswith("Huber")
@@ -231,7 +232,8 @@ class TestWhatItSays:
 
     def test_empty_slices_are_told(self):
         fit = examples.given()
-        recipe = dataclasses.replace(fit.recipe, fills=[SliceFill(1, (3,), None, 0.25)])
+        fills = EmptySlices((SliceFill(1, (3,), None, 0.25),))
+        recipe = dataclasses.replace(fit.recipe, after=(fills,))
         (said,) = empty_slices(dataclasses.replace(fit, recipe=recipe))
         assert "1 of the 25 slices of mode 1 have no observed entry" in said
         assert "filled from the mean of the other slices, with an error of 0.25" in said

@@ -69,7 +69,7 @@ def setting(default: Any, *, check: Check | None = None, power: Power | None = N
     power
         The power of the unit of the data that it has, if it has one.
     path
-        How held-out entries choose it while it is ``"auto"``; `own_search` if the method has a search of its own.
+        How held-out entries choose it while it is ``"auto"``; `own_search` if another search than a walk chooses it.
 
     Examples
     --------
