@@ -10,6 +10,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config):
+    """Allow tests to fit small arrays without gaps; that a user hears of it is tested in test_first_minutes.py."""
+    config.addinivalue_line("filterwarnings", "ignore::tensorfill.choosing.doubts.NothingMissingWarning")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Import all tests and modules without looking for garbage, of which they make none, and then count them as old.

@@ -80,6 +80,7 @@ def test_slices_without_order_are_filled_with_the_mean_of_the_others():
 
 @pytest.mark.filterwarnings("ignore::tensorfill.choosing.doubts.DoubtfulFitWarning")
 class TestIntervals:
+    @pytest.mark.slow
     def test_they_hold_inside(self):
         inside, count = 0, 0
         for seed in range(5):

@@ -16,6 +16,7 @@ from tensorfill.methods.grow.search import GrowSearch
 from tensorfill.methods.tucker_als import TuckerAls
 from tensorfill.metrics import rmse
 from tensorfill.penalties import PENALTIES
+from tests.slow import slow_except
 
 DATA = synthetic((20, 18, 16), rank=2, rng=0)
 
@@ -35,7 +36,7 @@ def wavy(seed=0, keep=0.5):
 # Repeating
 
 
-@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+@pytest.mark.parametrize("penalty", slow_except(sorted(PENALTIES), ["lsp", "tnn"]))
 def test_repeating_from_what_a_fit_says_gives_the_same_answer(penalty):
     # To the end: two runs that stop at a loose tolerance differ by about that.
     fit = complete(DATA.observations, penalty=penalty, tol=1e-7, max_iter=1000, rng=3)

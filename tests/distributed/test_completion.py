@@ -69,6 +69,7 @@ def test_settings_are_chosen_on_entries_that_are_held_out_on_the_workers(client,
     fit.close()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_answer(client, data):
     answers = []
     for _ in range(2):

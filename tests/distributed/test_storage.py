@@ -144,6 +144,7 @@ def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
     problem.crew.close()
 
 
+@pytest.mark.slow
 def test_a_part_that_is_gone_is_made_again(client, tmp_path):
     obs = observations(np.random.default_rng(6))
     expected = settings(max_iter=6).solve(spread(client, obs, 2, 0), rng=0)
@@ -160,6 +161,7 @@ def test_a_part_that_is_gone_is_made_again(client, tmp_path):
     crew.close()
 
 
+@pytest.mark.slow
 def test_questions_are_kept_only_where_they_can_be_asked_again(client, tmp_path):
     obs = observations(np.random.default_rng(6))
     for folder in (None, str(tmp_path)):

@@ -71,6 +71,7 @@ def test_a_weak_term_beside_two_small_modes_that_no_mode_shows():
     assert alignment(found_in(observations)[0], model) > 0.85
 
 
+@pytest.mark.slow
 def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
     rng = np.random.default_rng(0)
     for seed in range(3):

@@ -128,7 +128,10 @@ def test_sparse_and_dense_storage_agree(shape):
     assert [record.ranks for record in sparse.history] == [record.ranks for record in dense.history]
 
 
-@pytest.mark.parametrize("shape", [(12, 9), (8, 9, 7), (5, 6, 4, 7), (3, 4, 3, 5, 4)])
+@pytest.mark.parametrize(
+    "shape",
+    [(12, 9), *(pytest.param(each, marks=pytest.mark.slow) for each in ((8, 9, 7), (5, 6, 4, 7))), (3, 4, 3, 5, 4)],
+)
 def test_sparse_and_dense_storage_end_alike_with_momentum(shape):
     """The sparse storage extrapolates but for what is of second order, which must be gone where the steps end."""
     task, settings = problem(shape), {"svd": "subspace", "tol": 0, "max_iter": 600}
