@@ -15,6 +15,8 @@ BIN := .venv/bin
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Python keeps what it compiled even if the environment forbids it: otherwise each process rewrites all tests anew.
 FOR_TESTS := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
+# All tests of a file run in one process, which makes the fits that they share once.
+SIDE_BY_SIDE := -n auto --dist loadfile
 
 .PHONY: demo test test-all test-slow test-lowest test-browser fuzz bench bench-dask experiments docs clean
 .DELETE_ON_ERROR:
@@ -26,17 +28,17 @@ test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(FOR_TESTS) $(BIN)/pytest -n auto --dist worksteal -m "not slow"
+	$(FOR_TESTS) $(BIN)/pytest $(SIDE_BY_SIDE) -m "not slow"
 
 test-slow: .venv/installed-dev
-	$(FOR_TESTS) $(BIN)/pytest -n auto --dist worksteal -m slow
+	$(FOR_TESTS) $(BIN)/pytest $(SIDE_BY_SIDE) -m slow
 
 test-all: test test-slow
 
 # What meets other packages: files, tables, arrays of other libraries, scikit-learn, compiled loops. Old versions warn of
 # their own future, which is past; and their compiled code must not replace that of .venv.
 test-lowest: .venv-lowest/installed
-	$(FOR_TESTS) NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/pytest -n auto --dist worksteal -m "not slow" \
+	$(FOR_TESTS) NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/pytest $(SIDE_BY_SIDE) -m "not slow" \
 		-W ignore::DeprecationWarning -W ignore::FutureWarning \
 		tests/adapters tests/algebra/test_entry_products.py tests/algebra/test_sparse_unfoldings.py tests/io \
 		tests/cli/test_files.py tests/cli/test_outputs.py tests/sklearn/test_completer.py tests/test_xarray.py

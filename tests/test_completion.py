@@ -411,7 +411,8 @@ def test_values_near_the_ends_of_floats_are_refused(scale, dtype):
         complete(data, dtype=dtype, rng=0)
 
 
-@pytest.mark.parametrize("scale", slow_except([1e-35, 1e35], [1e35]))
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-35, 1e35])
 def test_the_scale_of_the_data_does_not_matter(scale):
     data = synthetic((12, 11, 10), rank=1, noise=0, rng=0)
     plain = complete(data.observations, rng=0).predict(data.test.coords)

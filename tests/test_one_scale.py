@@ -190,7 +190,7 @@ def example(kind, score):
     kept = np.random.default_rng(1).random(SHAPE) < 0.6
     coords = {"user": list("abcdefghijkl"), "item": np.arange(10), "month": np.arange(1, 9)}
     cube = xarray.DataArray(np.where(kept, values, np.nan), coords, name="hits")
-    fit = complete(cube, loss=kind, lam=0.5, rng=0)
+    fit = complete(cube, loss=kind, lam=3.0, rng=0)
     expected = expit(fit.model.to_dense()) if kind == "logistic" else np.exp(fit.model.to_dense())
     return cube, fit, expected, np.where(kept, values, expected)
 
@@ -217,12 +217,12 @@ class TestEveryDoor:
         import tensorfill.xarray  # noqa: F401
 
         cube, _, _, filled = example
-        np.testing.assert_allclose(cube.tensorfill.complete(loss=kind, lam=0.5, rng=0), filled)
+        np.testing.assert_allclose(cube.tensorfill.complete(loss=kind, lam=3.0, rng=0), filled)
 
     def test_of_tables(self, kind, example):
         cube, _, expected, filled = example
         table = cube.to_dataframe().dropna().reset_index()
-        fit = complete(table, loss=kind, lam=0.5, rng=0)
+        fit = complete(table, loss=kind, lam=3.0, rng=0)
         np.testing.assert_allclose(fit.filled()["hits"].to_numpy().reshape(SHAPE), filled, atol=1e-7)
         asked = fit.filled().drop(columns="hits").head(7)
         np.testing.assert_allclose(fit.predict(asked)["hits"], expected.ravel()[:7], atol=1e-7)
@@ -232,7 +232,7 @@ class TestEveryDoor:
         from tensorfill.sklearn import TensorCompleter
 
         cube, _, _, _ = example
-        completer = TensorCompleter(loss=kind, lam=0.5, random_state=0).fit(cube.values)
+        completer = TensorCompleter(loss=kind, lam=3.0, random_state=0).fit(cube.values)
         kept = ~np.isnan(cube.values)
         np.testing.assert_array_equal(completer.filled_[kept], cube.values[kept])
         np.testing.assert_allclose(completer.filled_[~kept], completer.predict(np.argwhere(~kept)))
@@ -243,7 +243,7 @@ class TestEveryDoor:
 
         cube, _, expected, filled = example
         np.save(tmp_path / "in.npy", cube.values)
-        given = ["--loss", kind, "--lam", "0.5", "--no-smooth", "--quiet", "--model", str(tmp_path / "fit.npz")]
+        given = ["--loss", kind, "--lam", "3", "--no-smooth", "--quiet", "--model", str(tmp_path / "fit.npz")]
         path = str(tmp_path / "in.npy")
         assert main(["complete", path, "-o", str(tmp_path / "out.npy"), *given]) == 0
         np.testing.assert_allclose(np.load(tmp_path / "out.npy"), filled)
@@ -256,7 +256,7 @@ class TestEveryDoor:
 
     def test_of_the_held_out_error(self, kind, example):
         cube, _, _, _ = example
-        fit = complete(cube, loss=kind, lam=0.5, choose=Choice(), rng=0)
+        fit = complete(cube, loss=kind, lam=3.0, choose=Choice(), rng=0)
         entries = fit.held_out
         assert set(np.unique(entries.observed)) <= set(np.unique(cube.values))
         assert entries.predicted.min() >= 0

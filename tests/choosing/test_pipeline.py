@@ -240,6 +240,7 @@ def test_auto_tries_no_other_method_if_the_first_leaves_nothing():
     assert error(fit) < 1.5 * DATA.limit
 
 
+@pytest.mark.slow
 def test_auto_tries_all_if_the_first_leaves_something():
     rng = np.random.default_rng(0)
     # A spectrum that falls slowly has something above the noise at any rank.

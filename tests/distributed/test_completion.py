@@ -141,6 +141,7 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(data):
         complete(table_of(data.observations), client=object(), checkpoint="/proc/nowhere/run.npz", **GIVEN)
 
 
+@pytest.mark.slow
 def test_a_slice_that_nobody_observed_is_named_in_a_warning(client, data):
     table = table_of(data.observations).compute()
     table.loc[table.a == 3, "value"] = np.nan

@@ -130,6 +130,7 @@ def _without_collection():
 
 
 @pytest.mark.usefixtures("_without_collection")
+@pytest.mark.slow
 def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
     # Nothing may keep them alive until Python collects it, not even an answer that is long waited for.
     monkeypatch.setattr(posts, "CHECK_EVERY", 1e-4)

@@ -227,6 +227,7 @@ class TestFits:
         assert np.isfinite(again.predict(data.coords)).all()
 
 
+@pytest.mark.slow
 def test_a_search_does_not_try_to_relate_entries_that_share_no_column():
     shape = (10**6, 10**6, 1_000)
     rng = np.random.default_rng(0)
