@@ -105,7 +105,8 @@ def settings(**changes):
 
 
 @pytest.mark.parametrize(
-    ("loss", "momentum", "parts"), [(Square(), True, 1), (Square(), True, 3), (Huber(0.5), False, 2)]
+    ("loss", "momentum", "parts"),
+    [(Square(), True, 1), pytest.param(Square(), True, 3, marks=pytest.mark.slow), (Huber(0.5), False, 2)],
 )
 def test_twenty_iterations_from_the_same_start_are_the_same(client, loss, momentum, parts):
     obs = observations(np.random.default_rng(5))

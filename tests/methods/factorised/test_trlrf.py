@@ -75,6 +75,7 @@ def random_ring(shape, rank, rng):
     return ring_of([rng.standard_normal((rank, size, rank)) / rank for size in shape])
 
 
+@pytest.mark.slow
 def test_a_ring_is_recovered():
     rng = np.random.default_rng(0)
     truth = random_ring((12, 11, 10, 9), 2, rng)

@@ -127,6 +127,7 @@ def test_the_generator_decides_everything():
     np.testing.assert_array_equal(one.leader.models[0].to_dense(), other.leader.models[0].to_dense())
 
 
+@pytest.mark.slow
 def test_a_huge_mode_needs_no_gram_matrix(monkeypatch):
     sizes = []
 

@@ -82,6 +82,7 @@ def test_above_the_largest_lambda_the_answer_is_zero_and_below_it_is_not():
     assert any(Ffw(lam=first).solve(problem, rng=0).model.ranks)
 
 
+@pytest.mark.slow
 def test_it_is_biased_but_better_than_nothing_on_a_tensor_of_low_rank():
     data = synthetic((20, 18, 16), rank=2, noise=0, rng=0)
     model = Ffw(lam=0.02, max_iter=100).solve(Problem(data.observations, Square()), rng=0).model

@@ -1,7 +1,6 @@
 """NORT: descent, independent solutions, agreement of the storages, recovery, and what stops it."""
 
 import functools
-import itertools
 import tracemalloc
 
 import numpy as np
@@ -148,7 +147,10 @@ def unturned():
     return task, options, solve(task, **options).model.to_dense()
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3)))[1:])
+@pytest.mark.parametrize(
+    "order",
+    [(0, 2, 1), *(pytest.param(each, marks=pytest.mark.slow) for each in ((1, 0, 2), (1, 2, 0), (2, 0, 1))), (2, 1, 0)],
+)
 def test_the_answer_does_not_depend_on_the_order_of_the_modes(order):
     task, options, one = unturned()
     turned = Problem(Observations.from_dense(task.observations.to_dense().transpose(order)), Square())

@@ -130,6 +130,7 @@ def test_lrtc_lowers_the_objective_of_a_nonconvex_penalty_as_far_as_it_goes():
 # Observed entries fixed
 
 
+@pytest.mark.slow
 def test_halrtc_and_falrtc_reach_the_same_minimum():
     given = problem(noise=0.0)
     for weights in (1.0, (0.5, 0.3, 0.2)):

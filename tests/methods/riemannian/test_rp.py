@@ -101,6 +101,7 @@ def test_the_gradient_is_the_slope_of_the_loss_along_retractions(made):
 
 
 @given(points())
+@pytest.mark.slow
 def test_gradients_are_the_transpose_of_changes(made):
     point, ambient, rng = made
     coords = some_entries([len(u) for u in point.factors], rng)
