@@ -1,6 +1,7 @@
 # make demo   fill a picture with holes and show what came of it
-# make test   style, types, doctests and tests
-# make quick  the tests without the slow ones
+# make test   style, types, doctests and tests, without the slow ones
+# make test-all  the slow tests too
+# make test-slow  the slow tests alone: what make test leaves out
 # make test-lowest  a share of the tests with the lowest versions of all packages that pyproject.toml allows
 # make test-browser  the report in a browser; installs Debian's chromium where it is missing
 # make fuzz   damaged and forged files of every format, for BUDGET=600 seconds
@@ -12,8 +13,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 # A process of tests for each core; threads of BLAS would wait busily for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# Python keeps what it compiled even if the environment forbids it: otherwise each process rewrites all tests anew.
+FOR_TESTS := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
+# All tests of a file run in one process, which makes the fits that they share once.
+SIDE_BY_SIDE := -n auto --dist loadfile
 
-.PHONY: demo test quick test-lowest test-browser fuzz bench bench-dask experiments docs clean
+.PHONY: demo test test-all test-slow test-lowest test-browser fuzz bench bench-dask experiments docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -23,15 +28,17 @@ test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(ONE_THREAD) $(BIN)/pytest -n auto --dist worksteal
+	$(FOR_TESTS) $(BIN)/pytest $(SIDE_BY_SIDE) -m "not slow"
 
-quick: .venv/installed-dev
-	$(ONE_THREAD) $(BIN)/pytest -n auto --dist worksteal -m "not slow"
+test-slow: .venv/installed-dev
+	$(FOR_TESTS) $(BIN)/pytest $(SIDE_BY_SIDE) -m slow
+
+test-all: test test-slow
 
 # What meets other packages: files, tables, arrays of other libraries, scikit-learn, compiled loops. Old versions warn of
 # their own future, which is past; and their compiled code must not replace that of .venv.
 test-lowest: .venv-lowest/installed
-	$(ONE_THREAD) NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/pytest -n auto --dist worksteal -m "not slow" \
+	$(FOR_TESTS) NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/pytest $(SIDE_BY_SIDE) -m "not slow" \
 		-W ignore::DeprecationWarning -W ignore::FutureWarning \
 		tests/adapters tests/algebra/test_entry_products.py tests/algebra/test_sparse_unfoldings.py tests/io \
 		tests/cli/test_files.py tests/cli/test_outputs.py tests/sklearn/test_completer.py tests/test_xarray.py

@@ -9,8 +9,3 @@ from hypothesis import settings
 settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("explore", derandomize=False, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
-
-
-def pytest_configure(config):
-    # Many tests fit small arrays without gaps; that a user hears of it is tested in test_first_minutes.py.
-    config.addinivalue_line("filterwarnings", "ignore::tensorfill.choosing.doubts.NothingMissingWarning")

@@ -13,13 +13,8 @@ sys.path.insert(0, str(DOCS))
 pages = pytest.importorskip("pages", reason="the documentation is not beside these tests")
 
 
-SLOW = {"choosing", "methods"}
-
-
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in SLOW else [], id=page.stem) for page in pages.PAGES],
-)
+@pytest.mark.slow  # `make docs` runs them too.
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_and_prints_what_it_says(page, monkeypatch):
     # A page may register a method of its own, which other tests must not see.
     monkeypatch.setattr(registry, "METHODS", dict(registry.METHODS))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow import slow_except
+
 
 def experiment():
     path = Path(__file__).parents[1] / "experiments" / "extremes.py"
@@ -47,14 +49,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", slow_except(RIGHT, set(RIGHT) - {"one corrupt entry of 1e+30, l1"}))
 def test_it_is_answered_rightly(name):
     happened = EXTREMES.run(EXTREMES.EXTREMES[name]())
     assert happened.what == "answered"
     assert happened.error < 0.03
 
 
-@pytest.mark.parametrize("name", ANSWERED)
+@pytest.mark.parametrize("name", slow_except(ANSWERED, set(ANSWERED) - {"counts around 1e+09 in float32"}))
 def test_it_is_answered(name):
     assert EXTREMES.run(EXTREMES.EXTREMES[name]()).what == "answered"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import xarray
@@ -27,7 +29,13 @@ def observed(values):
 
 
 def fitted(values, loss, lam=0.5):
-    data, missing = observed(values)
+    """Return a fit, which is made once, and the coordinates of what is missing."""
+    return _fitted(values.tobytes(), loss, lam)
+
+
+@functools.cache
+def _fitted(content, loss, lam):
+    data, missing = observed(np.frombuffer(content).reshape(SHAPE))
     return complete(data, loss=loss, lam=lam, rng=0), missing
 
 
@@ -175,21 +183,24 @@ def data_of(kind, score):
     return np.random.default_rng(3).poisson(np.exp(score / 3)).astype(float)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.fixture(scope="class")
+def example(kind, score):
+    """Return data with gaps, its fit, the expected observations and the data with its gaps filled."""
+    values = data_of(kind, score)
+    kept = np.random.default_rng(1).random(SHAPE) < 0.6
+    coords = {"user": list("abcdefghijkl"), "item": np.arange(10), "month": np.arange(1, 9)}
+    cube = xarray.DataArray(np.where(kept, values, np.nan), coords, name="hits")
+    fit = complete(cube, loss=kind, lam=3.0, rng=0)
+    expected = expit(fit.model.to_dense()) if kind == "logistic" else np.exp(fit.model.to_dense())
+    return cube, fit, expected, np.where(kept, values, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS, scope="class")
 class TestEveryDoor:
     """Whatever is asked for and in whatever way: the same numbers, on the scale of the data."""
 
-    def example(self, kind, score):
-        values = data_of(kind, score)
-        kept = np.random.default_rng(1).random(SHAPE) < 0.6
-        coords = {"user": list("abcdefghijkl"), "item": np.arange(10), "month": np.arange(1, 9)}
-        cube = xarray.DataArray(np.where(kept, values, np.nan), coords, name="hits")
-        fit = complete(cube, loss=kind, lam=0.5, rng=0)
-        expected = expit(fit.model.to_dense()) if kind == "logistic" else np.exp(fit.model.to_dense())
-        return cube, fit, expected, np.where(kept, values, expected)
-
-    def test_of_a_fit(self, kind, score, tmp_path):
-        _, fit, expected, filled = self.example(kind, score)
+    def test_of_a_fit(self, kind, example, tmp_path):
+        _, fit, expected, filled = example
         everywhere = np.argwhere(np.ones(SHAPE, dtype=bool))
         np.testing.assert_allclose(fit.predict(everywhere).reshape(SHAPE), expected)
         np.testing.assert_allclose(fit[...], expected)
@@ -202,37 +213,37 @@ class TestEveryDoor:
         fit.save(tmp_path / "fit.npz")
         np.testing.assert_allclose(load(tmp_path / "fit.npz").to_dense(), expected)
 
-    def test_of_the_accessor(self, kind, score):
+    def test_of_the_accessor(self, kind, example):
         import tensorfill.xarray  # noqa: F401
 
-        cube, _, _, filled = self.example(kind, score)
-        np.testing.assert_allclose(cube.tensorfill.complete(loss=kind, lam=0.5, rng=0), filled)
+        cube, _, _, filled = example
+        np.testing.assert_allclose(cube.tensorfill.complete(loss=kind, lam=3.0, rng=0), filled)
 
-    def test_of_tables(self, kind, score):
-        cube, _, expected, filled = self.example(kind, score)
+    def test_of_tables(self, kind, example):
+        cube, _, expected, filled = example
         table = cube.to_dataframe().dropna().reset_index()
-        fit = complete(table, loss=kind, lam=0.5, rng=0)
+        fit = complete(table, loss=kind, lam=3.0, rng=0)
         np.testing.assert_allclose(fit.filled()["hits"].to_numpy().reshape(SHAPE), filled, atol=1e-7)
         asked = fit.filled().drop(columns="hits").head(7)
         np.testing.assert_allclose(fit.predict(asked)["hits"], expected.ravel()[:7], atol=1e-7)
         np.testing.assert_allclose(fit.scores(asked)["hits"], fit.model.to_dense().ravel()[:7])
 
-    def test_of_the_estimator(self, kind, score):
+    def test_of_the_estimator(self, kind, example):
         from tensorfill.sklearn import TensorCompleter
 
-        cube, _, _, _ = self.example(kind, score)
-        completer = TensorCompleter(loss=kind, lam=0.5, random_state=0).fit(cube.values)
+        cube, _, _, _ = example
+        completer = TensorCompleter(loss=kind, lam=3.0, random_state=0).fit(cube.values)
         kept = ~np.isnan(cube.values)
         np.testing.assert_array_equal(completer.filled_[kept], cube.values[kept])
         np.testing.assert_allclose(completer.filled_[~kept], completer.predict(np.argwhere(~kept)))
         assert completer.filled_.min() >= 0
 
-    def test_of_the_command(self, kind, score, tmp_path, capsys):
+    def test_of_the_command(self, kind, example, tmp_path, capsys):
         from tensorfill.cli import main
 
-        cube, _, expected, filled = self.example(kind, score)
+        cube, _, expected, filled = example
         np.save(tmp_path / "in.npy", cube.values)
-        given = ["--loss", kind, "--lam", "0.5", "--no-smooth", "--quiet", "--model", str(tmp_path / "fit.npz")]
+        given = ["--loss", kind, "--lam", "3", "--no-smooth", "--quiet", "--model", str(tmp_path / "fit.npz")]
         path = str(tmp_path / "in.npy")
         assert main(["complete", path, "-o", str(tmp_path / "out.npy"), *given]) == 0
         np.testing.assert_allclose(np.load(tmp_path / "out.npy"), filled)
@@ -243,9 +254,9 @@ class TestEveryDoor:
         said = [float(line.rsplit(",", 1)[1]) for line in capsys.readouterr().out.splitlines()[1:]]
         np.testing.assert_allclose(said, [expected[0, 0, 0], expected[3, 2, 1]])
 
-    def test_of_the_held_out_error(self, kind, score):
-        cube, _, _, _ = self.example(kind, score)
-        fit = complete(cube, loss=kind, lam=0.5, choose=Choice(), rng=0)
+    def test_of_the_held_out_error(self, kind, example):
+        cube, _, _, _ = example
+        fit = complete(cube, loss=kind, lam=3.0, choose=Choice(), rng=0)
         entries = fit.held_out
         assert set(np.unique(entries.observed)) <= set(np.unique(cube.values))
         assert entries.predicted.min() >= 0

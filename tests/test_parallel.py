@@ -254,6 +254,10 @@ def test_the_same_bits_for_any_number_of_threads():
     exec(BITS, here)  # the same lines in this process and in another
     expected = here["bits"](1)
     assert here["bits"](4) == here["bits"](2) == expected
+
+
+@pytest.mark.slow
+def test_processes_of_their_own_find_the_same_bits_for_any_number_of_threads():
     # Processes of their own: this one may have compiled the loops, which optimises a little more than loading them.
     assert apart(1) == apart(4)
 

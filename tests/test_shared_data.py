@@ -11,6 +11,8 @@ import pytest
 
 from tensorfill import Choice, Observations, complete
 
+pytestmark = pytest.mark.slow
+
 
 def shared(name):
     """Return the path of a shared file; the test is skipped where there is none."""
@@ -86,7 +88,6 @@ def test_intervals_are_neither_wide_nor_narrow_for_the_fit_whose_residuals_they_
 @pytest.mark.parametrize(
     ("data", "share"), [(car_parks, 0.3), (lambda: facade()[:48, :48], 0.5)], ids=["days", "pixels"]
 )
-@pytest.mark.slow
 def test_what_goes_missing_together_is_held_out_together(data, share):
     truth = data()
     fit = complete(np.where(last_fibres(truth, share, seed=0), np.nan, truth), rng=0)

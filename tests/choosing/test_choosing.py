@@ -26,6 +26,7 @@ from tensorfill.penalties import LSP, CappedL1, Nuclear, cut
 from tensorfill.penalties.family import make_family
 from tensorfill.selection import path
 from tests.refusal import refuses
+from tests.slow import slow_except
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_the_path_begins_where_the_answer_is_zero(data, storage):
             assert (model.ranks == (0, 0, 0)) is empty
 
 
-@pytest.mark.parametrize("penalty", ["lsp", "capped_l1", "mcp", "scad"])
+@pytest.mark.parametrize("penalty", slow_except(["lsp", "capped_l1", "mcp", "scad"], ["lsp", "mcp"]))
 def test_the_penalties_of_a_path_have_the_cut_they_are_for(data, penalty):
     choice = searched(data, penalty)
     assert {point.q for point in choice.points} >= {1.0, 0.3, 3.0}
@@ -92,6 +93,7 @@ def test_ranks_stay_small_along_the_path(data):
         assert all(b <= 2 * a + SPARE_RANK for a, b in zip(before.ranks, after.ranks, strict=True))
 
 
+@pytest.mark.slow
 def test_noise_that_fills_the_ranks_is_told_from_what_is_worth_having():
     data = synthetic((60, 60, 60), rank=3, observed=20_000, rng=6)
     choice = searched(data)
@@ -201,6 +203,7 @@ def test_a_mode_that_is_far_ahead_goes_first_and_the_path_of_all_ends_early():
     assert len(of_all) < len(alone)
 
 
+@pytest.mark.slow
 def test_what_is_noise_in_one_mode_does_not_bound_all(monkeypatch):
     data = synthetic((40, 40, 40), rank=3, factors="normal", rng=0)
     usual = searched(data)
@@ -234,6 +237,7 @@ def test_a_mode_that_the_caller_names_is_never_left_out():
     assert 0 < candidate.weights[0] < 0.1
 
 
+@pytest.mark.slow
 def test_a_tensor_of_low_rank_in_one_mode_only_is_told_by_the_others_losing_their_weight():
     rng = np.random.default_rng(2)
     truth = np.tensordot(rng.standard_normal((30, 2)), rng.standard_normal((2, 15, 14)), axes=1)
@@ -326,6 +330,7 @@ def test_least_squares_polish_is_kept_where_it_helps(data, chosen):
     assert (polished.recipe.stage(Polish) is not None) is (polished.held_out_error < chosen.held_out_error)
 
 
+@pytest.mark.slow
 def test_polish_reaches_the_limit_where_the_ranks_are_found():
     data = synthetic((60, 60, 60), rank=3, observed=40_000, rng=6)
     fit = complete(data.observations, refine="tucker", rng=0)
@@ -342,6 +347,7 @@ def with_many_held_out():
 
 
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.9])
+@pytest.mark.slow
 def test_intervals_hold_the_share_they_promise(share):
     data, fit = with_many_held_out()
     noisy = data.test.values + data.noise * np.random.default_rng(0).standard_normal(len(data.test))

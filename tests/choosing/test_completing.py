@@ -21,6 +21,7 @@ from tensorfill.methods.problem import Problem
 from tensorfill.methods.tucker_als import TuckerAls
 from tensorfill.metrics import rmse
 from tensorfill.penalties import PENALTIES
+from tests.slow import slow_except
 
 DATA = synthetic((20, 18, 16), rank=2, rng=0)
 
@@ -40,7 +41,7 @@ def wavy(seed=0, keep=0.5):
 # Repeating
 
 
-@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+@pytest.mark.parametrize("penalty", slow_except(sorted(PENALTIES), ["lsp", "tnn"]))
 def test_repeating_from_what_a_fit_says_gives_the_same_answer(penalty):
     # To the end: two runs that stop at a loose tolerance differ by about that.
     fit = complete(DATA.observations, penalty=penalty, tol=1e-7, max_iter=1000, rng=3)
@@ -244,6 +245,7 @@ def test_auto_tries_no_other_method_if_the_first_leaves_nothing():
     assert error(fit) < 1.5 * DATA.limit
 
 
+@pytest.mark.slow
 def test_auto_tries_all_if_the_first_leaves_something():
     rng = np.random.default_rng(0)
     # A spectrum that falls slowly has something above the noise at any rank.

@@ -42,6 +42,7 @@ def bars_of(coords, predictions, errors, **more):
 
 
 @pytest.mark.parametrize("kind", SCALES)
+@pytest.mark.slow
 def test_coverage_holds_overall_and_where_errors_are_large(kind):
     hits, hard = [], []
     for seed in range(20):

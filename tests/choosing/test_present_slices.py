@@ -12,6 +12,7 @@ from tensorfill.choosing.task import Task
 from tensorfill.graphs import chain
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
+from tests.slow import slow_except
 
 pytestmark = pytest.mark.filterwarnings("ignore::tensorfill.choosing.doubts.DoubtfulFitWarning")
 
@@ -35,7 +36,7 @@ def thinning(monkeypatch):
     monkeypatch.setattr(present_slices, "LONG", 1)
 
 
-@pytest.mark.parametrize("method", ["grow", "nort", "cp"])
+@pytest.mark.parametrize("method", slow_except(["grow", "nort", "cp"], ["grow", "cp"]))
 def test_the_answer_is_the_same(method, monkeypatch):
     observations = mostly_empty()
     settings = {"rank": 1} if method == "cp" else {}

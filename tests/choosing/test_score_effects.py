@@ -151,6 +151,7 @@ def test_the_probabilities_of_a_rare_value_are_right_on_average_and_ranked():
     np.testing.assert_allclose(fit.filled()[~seen], found)
 
 
+@pytest.mark.slow
 def test_rare_counts_are_right_on_average():
     rates = np.exp(scores(-1.5, 0.5))
     rng = np.random.default_rng(1)

@@ -14,7 +14,7 @@ from tensorfill.io import write
 from .examples import tables_of_products
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def files(tmp_path_factory):
     """Return a folder with data in several formats, and with the output of one run of the command."""
     folder = tmp_path_factory.mktemp("files")

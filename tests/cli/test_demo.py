@@ -45,6 +45,7 @@ def test_the_same_seed_says_the_same_again(tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.slow
 def test_a_warning_is_a_sentence(tmp_path, capsys):
     assert main(["demo", "--rows", "16", "--missing", "0.98", "--output", str(tmp_path / "a.png")]) == 0
     lines = capsys.readouterr().err.splitlines()

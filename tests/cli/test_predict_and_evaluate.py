@@ -155,6 +155,7 @@ class TestEvaluate:
         assert "(12, 10)" in said(capsys, "evaluate", files / "model.npz", "--test", tmp_path / "t.npy", code=2).err
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_had_enough_is_no_error(files, tmp_path):
     (tmp_path / "q.txt").write_text("3 4\n" * 20_000)
     command = [sys.executable, "-m", "tensorfill.cli", "predict", str(files / "model.npz"), str(tmp_path / "q.txt")]

@@ -69,6 +69,7 @@ def test_settings_are_chosen_on_entries_that_are_held_out_on_the_workers(client,
     fit.close()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_answer(client, data):
     answers = []
     for _ in range(2):
@@ -140,6 +141,7 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(data):
         complete(table_of(data.observations), client=object(), checkpoint="/proc/nowhere/run.npz", **GIVEN)
 
 
+@pytest.mark.slow
 def test_a_slice_that_nobody_observed_is_named_in_a_warning(client, data):
     table = table_of(data.observations).compute()
     table.loc[table.a == 3, "value"] = np.nan

@@ -28,6 +28,7 @@ def solved(client, obs, parts, path, callback=None, max_iter=6):
     return result, asked
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_with_more_workers(client, tmp_path):
     obs = observations(np.random.default_rng(8))
     whole, _ = solved(client, obs, 2, tmp_path / "whole.npz")
@@ -39,6 +40,7 @@ def test_a_stopped_run_goes_on_with_more_workers(client, tmp_path):
     np.testing.assert_allclose(resumed.history["f_tau"], whole.history["f_tau"], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_not_done_again(client, tmp_path):
     obs = observations(np.random.default_rng(8))
     first, asked = solved(client, obs, 2, tmp_path / "run.npz")

@@ -105,7 +105,8 @@ def settings(**changes):
 
 
 @pytest.mark.parametrize(
-    ("loss", "momentum", "parts"), [(Square(), True, 1), (Square(), True, 3), (Huber(0.5), False, 2)]
+    ("loss", "momentum", "parts"),
+    [(Square(), True, 1), pytest.param(Square(), True, 3, marks=pytest.mark.slow), (Huber(0.5), False, 2)],
 )
 def test_twenty_iterations_from_the_same_start_are_the_same(client, loss, momentum, parts):
     obs = observations(np.random.default_rng(5))
@@ -130,6 +131,7 @@ def _without_collection():
 
 
 @pytest.mark.usefixtures("_without_collection")
+@pytest.mark.slow
 def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
     # Nothing may keep them alive until Python collects it, not even an answer that is long waited for.
     monkeypatch.setattr(posts, "CHECK_EVERY", 1e-4)
@@ -144,6 +146,7 @@ def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
     problem.crew.close()
 
 
+@pytest.mark.slow
 def test_a_part_that_is_gone_is_made_again(client, tmp_path):
     obs = observations(np.random.default_rng(6))
     expected = settings(max_iter=6).solve(spread(client, obs, 2, 0), rng=0)
@@ -160,6 +163,7 @@ def test_a_part_that_is_gone_is_made_again(client, tmp_path):
     crew.close()
 
 
+@pytest.mark.slow
 def test_questions_are_kept_only_where_they_can_be_asked_again(client, tmp_path):
     obs = observations(np.random.default_rng(6))
     for folder in (None, str(tmp_path)):

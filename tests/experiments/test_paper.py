@@ -97,6 +97,7 @@ BEGUN = "import sys, time; sys.path.insert(0, {folder!r}); from paper.harness im
         ("time.sleep(2); print('RESULT {\"rmse\": 0.5}')", {"rmse": 0.5}),
     ],
 )
+@pytest.mark.slow
 def test_seconds_of_cpu_end_a_process_and_seconds_of_waiting_do_not(work, expected):
     begun = BEGUN.format(folder=str(Path(harness.__file__).parents[1]))
     assert harness.answered([sys.executable, "-c", begun + work], 1) == expected

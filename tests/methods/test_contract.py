@@ -18,6 +18,7 @@ from tensorfill.methods.base import STAGES, Unsuited
 from tensorfill.methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 from tensorfill.metrics import rmse
 from tests.refusal import refuses
+from tests.slow import OURS, slow_except
 
 from .zoo import RANK, ZOO
 
@@ -106,6 +107,21 @@ def problem_for(name):
     return Problem(data, make_robust(LOSS[name]) if name in LOSS else Square())
 
 
+QUICK = ("matrix", "order_three", "counts")
+"""The problems on which `make test` runs the systems that ours are compared with; `make test-all` runs them on all."""
+
+others_slow = pytest.mark.parametrize("name", slow_except(sorted(METHODS), OURS))
+searched_others_slow = pytest.mark.parametrize("name", slow_except(sorted(METHODS.keys() - {"smoothed_nort"}), OURS))
+
+
+def on(kinds):
+    """Return a mark that runs a test for every method on these problems."""
+    cases = [(kind, name) for kind in kinds for name in sorted(METHODS)]
+    return pytest.mark.parametrize(
+        ("kind", "name"), slow_except(cases, [(kind, name) for kind, name in cases if name in OURS or kind in QUICK])
+    )
+
+
 def takes(name, animal):
     """Return whether a method takes a problem."""
     loss, values = prepare(make_loss(animal.loss), animal.data.values)
@@ -180,8 +196,7 @@ def _solved(name, settings):
 # What it answers
 
 
-@every_method
-@pytest.mark.parametrize("kind", sorted(ZOO))
+@on(sorted(ZOO))
 def test_it_answers_every_problem_or_refuses_it_in_one_sentence(name, kind):
     animal = animal_for(name, kind)
     if not takes(name, animal):
@@ -204,7 +219,7 @@ def test_it_answers_every_problem_or_refuses_it_in_one_sentence(name, kind):
     np.testing.assert_allclose(fit.predict(np.argwhere(np.ones(fit.shape))), dense.ravel(), rtol=1e-4, atol=1e-5)
 
 
-@every_method
+@others_slow
 def test_yes_or_no_and_counts_come_back_on_their_scale(name):
     for kind, low, high in (("yes_or_no", 0.0, 1.0), ("counts", 0.0, np.inf)):
         animal = animal_for(name, kind)
@@ -219,8 +234,7 @@ def test_yes_or_no_and_counts_come_back_on_their_scale(name):
             assert np.mean((filled > 0.5)[missing] == (animal.truth > 0.5)[missing]) > 0.7
 
 
-@every_method
-@pytest.mark.parametrize("kind", ["matrix", "order_three", "same_entities", "noisy", "sparse"])
+@on(["matrix", "order_three", "same_entities", "noisy", "sparse"])
 def test_the_function_that_falls_falls_at_every_step(name, kind):
     animal = animal_for(name, kind)
     if not takes(name, animal):
@@ -302,7 +316,7 @@ def test_it_goes_on_from_its_own_answer(name):
 # The same answer, everywhere
 
 
-@every_searched
+@searched_others_slow
 def test_the_same_seed_gives_the_same_bits(name):
     animal, fit = fitted(name, typical(name)[1])
     again = complete(animal.data, method=name, rng=0, **ALONE)
@@ -313,7 +327,7 @@ def test_the_same_seed_gives_the_same_bits(name):
     assert rmse(given.to_dense(), fit.to_dense()) < 0.05 * animal.truth.std()
 
 
-@every_searched
+@searched_others_slow
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_the_units_of_the_data_do_not_matter(name, scale):
     animal, fit = fitted(name, typical(name)[1])
@@ -360,7 +374,7 @@ def test_labels_come_back(name):
     assert not filled.isnull().any()
 
 
-@every_method
+@others_slow
 def test_stages_stand_around_it_or_are_refused_by_its_name(name):
     animal, _ = typical(name)
     for stage, given in (("centre", True), ("smooth", [0]), ("refine", "tucker")):
@@ -376,7 +390,7 @@ def test_stages_stand_around_it_or_are_refused_by_its_name(name):
             )
 
 
-@every_searched
+@searched_others_slow
 def test_several_splits_choose_together(name):
     animal, _ = typical(name)
     fit = complete(animal.data, method=name, choose=Choice(splits=2), rng=0, **ALONE)

@@ -299,6 +299,7 @@ class TestOtherMethods:
         assert stars == [[0.5], [1.5]]
         refuses(ValueError, ["ax", "4 axes"], lambda: path(trials, axes[:2]))
 
+    @pytest.mark.slow
     def test_the_path_of_a_search_among_methods_is_drawn(self, tmp_path):
         fit = examples.several()
         axes = path(fit.path, labels=fit.labels, file=tmp_path / "path.png")

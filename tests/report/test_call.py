@@ -16,6 +16,7 @@ from tensorfill.methods.registry import METHODS
 from tensorfill.penalties import LSP, PENALTIES
 from tensorfill.report.call import call_to_repeat, call_without_search
 from tests import examples
+from tests.slow import OURS, slow_except
 
 NO_STAGES = {"smooth": None, "centre": False}
 
@@ -55,7 +56,7 @@ def table():
 
 
 class TestTheCallRepeatsTheFit:
-    @pytest.mark.parametrize("penalty", PENALTIES)
+    @pytest.mark.parametrize("penalty", slow_except(PENALTIES, ["capped_l1", "tnn"]))
     def test_with_every_penalty_with_a_search_and_without(self, penalty, data):
         # The nuclear norm is slow to converge, so its answer depends on the start at the usual tolerance.
         fewer = {} if penalty == "nuclear" else {"modes": [0, 2], "max_rank": 3}
@@ -110,7 +111,7 @@ class TestTheCallRepeatsTheFit:
         assert "choose=Choice(splits=2)," in text
         same(run(text, data), fit)
 
-    @pytest.mark.parametrize("method", sorted(METHODS.keys() - {"nort", "smoothed_nort", "rescal"}))
+    @pytest.mark.parametrize("method", slow_except(sorted(METHODS.keys() - {"nort", "smoothed_nort", "rescal"}), OURS))
     def test_every_other_method(self, method, data):
         fit = tensorfill.complete(data, method=method, rng=0, **NO_STAGES)
         same(run(call_to_repeat(fit), data), fit)
@@ -178,7 +179,7 @@ def random_settings(number):
 
 
 class TestRandomSettings:
-    @pytest.mark.parametrize("number", range(20))
+    @pytest.mark.parametrize("number", slow_except(range(20), range(6)))
     def test_the_printed_call_gives_the_same_answer(self, number):
         random = np.random.default_rng(100)
         values = np.outer(random.uniform(0.2, 1.5, 12), random.uniform(0.2, 1.5, 10)) + random.normal(0, 0.05, (12, 10))

@@ -33,6 +33,7 @@ from tensorfill.report import figures, gallery, page
 from tensorfill.report.facts import empty_slices, modes, what_was_chosen
 from tests import examples
 from tests.refusal import refuses
+from tests.slow import OURS, slow_except
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -168,7 +169,7 @@ class TestWhatItSays:
         assert "Mode Rank mode 0 2 mode 1 2 mode 2 2" in found.said
 
     @pytest.mark.usefixtures("undrawn")
-    @pytest.mark.parametrize("method", sorted(METHODS.keys() - {"nort", "smoothed_nort", "rescal"}))
+    @pytest.mark.parametrize("method", slow_except(sorted(METHODS.keys() - {"nort", "smoothed_nort", "rescal"}), OURS))
     def test_there_is_a_page_for_every_method(self, method):
         fit = examples.of_method(method)
         found = Read(page.rendered(fit))

@@ -75,6 +75,7 @@ def random_ring(shape, rank, rng):
     return ring_of([rng.standard_normal((rank, size, rank)) / rank for size in shape])
 
 
+@pytest.mark.slow
 def test_a_ring_is_recovered():
     rng = np.random.default_rng(0)
     truth = random_ring((12, 11, 10, 9), 2, rng)
@@ -124,6 +125,7 @@ def test_ranks_and_starts():
     refuses(ValueError, ["start", "tensor ring", "'trlrf'"], lambda: Trlrf(rank=2, lam=1.0).solve(problem, start=wrong))
 
 
+@pytest.mark.slow
 def test_a_given_large_lambda_is_reached_through_smaller_ranks_and_a_moderate_one():
     rng = np.random.default_rng(0)
     i, j, k = np.meshgrid(*(np.linspace(0, 1, size) for size in (15, 20, 12)), indexing="ij")

@@ -10,6 +10,7 @@ from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.baselines.latent.ffw import LatentSquares
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
+from tests.slow import slow_except
 
 
 def small_problem(seed=0, shape=(7, 6, 5)):
@@ -38,7 +39,7 @@ def reference(problem, lam, modes, steps=4000):
     return 0.5 * np.sum(residual**2) + norm
 
 
-@pytest.mark.parametrize("lam", [0.5, 2.0])
+@pytest.mark.parametrize("lam", slow_except([0.5, 2.0], [2.0]))
 def test_the_minimum_is_that_of_complete_proximal_steps(lam):
     problem, modes = small_problem(), (0, 1, 2)
     result = Ffw(lam=lam, modes=modes, tol=1e-10, max_iter=300).solve(problem, rng=0)
@@ -55,6 +56,7 @@ def test_the_objective_is_what_a_few_lines_of_numpy_say():
     assert result.history[-1].ranks == model.ranks
 
 
+@pytest.mark.slow
 def test_the_gap_bounds_the_distance_to_the_minimum_and_vanishes():
     problem, lam = small_problem(2), 1.0
     method = Ffw(lam=lam, modes=(0, 1, 2))
@@ -80,6 +82,7 @@ def test_above_the_largest_lambda_the_answer_is_zero_and_below_it_is_not():
     assert any(Ffw(lam=first).solve(problem, rng=0).model.ranks)
 
 
+@pytest.mark.slow
 def test_it_is_biased_but_better_than_nothing_on_a_tensor_of_low_rank():
     data = synthetic((20, 18, 16), rank=2, noise=0, rng=0)
     model = Ffw(lam=0.02, max_iter=100).solve(Problem(data.observations, Square()), rng=0).model

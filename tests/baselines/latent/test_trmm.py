@@ -55,6 +55,7 @@ def test_the_dual_is_that_of_the_dense_linear_system(seed, lam):
 
 
 @given(st.integers(0, 1000))
+@pytest.mark.slow
 def test_its_gradient_is_that_of_finite_differences(seed):
     problem, factors, lam = small_problem(seed), factors_of(seed), 0.5
     dual = Dual(LatentSquares(problem, MODES), lam)

@@ -130,6 +130,7 @@ def test_lrtc_lowers_the_objective_of_a_nonconvex_penalty_as_far_as_it_goes():
 # Observed entries fixed
 
 
+@pytest.mark.slow
 def test_halrtc_and_falrtc_reach_the_same_minimum():
     given = problem(noise=0.0)
     for weights in (1.0, (0.5, 0.3, 0.2)):
@@ -147,6 +148,7 @@ def test_halrtc_and_falrtc_reach_the_same_minimum():
         assert ends[0] == pytest.approx(ends[1], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_fixed_entries_are_the_limit_of_a_small_lambda():
     given = problem(noise=0.0)
     fixed = Halrtc(weights=1.0, modes=MODES, tol=1e-12, max_iter=2000).solve(given).model.to_dense()

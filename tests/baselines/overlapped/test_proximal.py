@@ -64,6 +64,7 @@ def test_pa_apg_ends_where_a_long_run_of_nort_ends(loss, graph):
     np.testing.assert_allclose(ours.model.to_dense(), theirs.model.to_dense(), atol=2e-2)
 
 
+@pytest.mark.slow
 def test_a_larger_tau_comes_nearer_to_the_sum_of_norms():
     given, lam = problem(), 0.5
     ends = [

@@ -62,6 +62,7 @@ def test_lambda_is_chosen_by_the_robust_loss_of_all_entries():
     assert len(found) < 1.6 * len(expected)
 
 
+@pytest.mark.slow
 def test_beside_methods_without_a_robust_loss_corrupt_entries_are_left_out():
     _, data, _ = corrupted()
     fit = complete(data, method=["rtdgc", "softimpute"], loss="l1", rng=0)

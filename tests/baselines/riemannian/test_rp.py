@@ -56,6 +56,7 @@ def test_a_tangent_direction_keeps_factors_orthonormal_and_differs_by_what_is_at
 
 
 @given(points())
+@pytest.mark.slow
 def test_a_horizontal_direction_is_at_right_angles_to_every_vertical_one(made):
     point, ambient, rng = made
     tangent = point.tangent(ambient)
@@ -76,6 +77,7 @@ def test_a_horizontal_direction_is_at_right_angles_to_every_vertical_one(made):
 
 
 @given(points())
+@pytest.mark.slow
 def test_the_gradient_is_the_slope_of_the_loss_along_retractions(made):
     point, ambient, rng = made
     shape = tuple(len(u) for u in point.factors)
@@ -99,6 +101,7 @@ def test_the_gradient_is_the_slope_of_the_loss_along_retractions(made):
 
 
 @given(points())
+@pytest.mark.slow
 def test_gradients_are_the_transpose_of_changes(made):
     point, ambient, rng = made
     coords = some_entries([len(u) for u in point.factors], rng)

@@ -22,6 +22,7 @@ from tensorfill.methods.grow.growth import Growth
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
 from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling
+from tests.slow import slow_except
 
 
 def searched(observations, *, splits=1, seed=0, rival=np.inf, **settings):
@@ -127,6 +128,7 @@ def test_the_generator_decides_everything():
     np.testing.assert_array_equal(one.leader.models[0].to_dense(), other.leader.models[0].to_dense())
 
 
+@pytest.mark.slow
 def test_a_huge_mode_needs_no_gram_matrix(monkeypatch):
     sizes = []
 
@@ -184,10 +186,10 @@ def test_a_given_rank_is_kept(rank, ranks):
     ("shape", "density", "seed"),
     [
         ((20, 20, 20), 0.3, 0),
-        ((20, 20, 20), 0.3, 28),
+        pytest.param((20, 20, 20), 0.3, 28, marks=pytest.mark.slow),
         ((40, 30), 0.5, 1),
         ((12, 12, 12, 3), 0.2, 2),
-        ((12, 12, 12, 4, 3), 0.1, 3),
+        pytest.param((12, 12, 12, 4, 3), 0.1, 3, marks=pytest.mark.slow),
         ((30, 30, 4, 4), 0.2, 4),
     ],
     ids=str,
@@ -372,7 +374,7 @@ def terms_tried(looks, monkeypatch):
     return tried
 
 
-@pytest.mark.parametrize("terms", [15, 20])
+@pytest.mark.parametrize("terms", slow_except([15, 20], [15]))
 def test_more_terms_than_a_core_has_room_for_are_found_as_a_sum(terms):
     data = synthetic((50, 50, 50), rank=terms, observed=50_000, factors="normal", rng=1)
     search, trials = searched(data.observations)

@@ -71,6 +71,7 @@ def test_a_weak_term_beside_two_small_modes_that_no_mode_shows():
     assert alignment(found_in(observations)[0], model) > 0.85
 
 
+@pytest.mark.slow
 def test_mixtures_of_small_modes_show_more_than_the_unfoldings():
     rng = np.random.default_rng(0)
     for seed in range(3):
@@ -134,6 +135,7 @@ def test_fewer_weights_are_tried_if_each_is_much_work(monkeypatch):
     assert works[-1] < work_of(2000, (40, 11, 10), 25)
 
 
+@pytest.mark.slow
 def test_the_search_ends_with_a_term_that_is_no_noise(monkeypatch):
     for weight, is_found in ((0.2, True), (1e-9, False)):
         observations, _ = planted((60, 60, 60, 5, 5), [weight], 40000, 2)

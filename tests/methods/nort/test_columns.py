@@ -209,6 +209,7 @@ class TestFits:
     def test_its_directions_are_there_as_factors(self, fit):
         assert np.asarray(fit.factors()["mode_0"].values).shape == (30, fit.ranks[0])
 
+    @pytest.mark.slow
     def test_files_intervals_and_reports(self, fit, data, tmp_path):
         fit.save(tmp_path / "fit.npz")
         again = tensorfill.load(tmp_path / "fit.npz")
@@ -227,6 +228,7 @@ class TestFits:
         assert np.isfinite(again.predict(data.coords)).all()
 
 
+@pytest.mark.slow
 def test_a_search_does_not_try_to_relate_entries_that_share_no_column():
     shape = (10**6, 10**6, 1_000)
     rng = np.random.default_rng(0)

@@ -86,6 +86,7 @@ def test_fewer_iterations_lead_to_the_same_answer():
     assert quick.history["iteration"].tolist() == list(range(len(quick.history)))
 
 
+@pytest.mark.slow
 def test_without_momentum_too_the_weak_directions_are_found():
     data = synthetic((60, 60, 60), factors="normal", observed=16_000, rng=2)
     task = Problem(data.observations, Square())
