@@ -1,0 +1,1 @@
+"""How entries are held out, and what the held-out entries say."""

@@ -1,0 +1,1 @@
+"""How the open settings of a method are chosen: searches, and the trials that they make."""

@@ -1,0 +1,1 @@
+"""The stages around a method, one file each."""
