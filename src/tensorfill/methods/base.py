@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -32,6 +32,7 @@ from .loop import Resumable as Resumable
 from .loop import Solver as Solver
 from .loop import Status as Status
 from .loop import Stopped as Stopped
+from .objective import Smooth
 from .problem import Problem
 
 if TYPE_CHECKING:
@@ -193,6 +194,10 @@ class Method(ABC):
         What the class says of itself (`square_only`, `fewest_modes`, `whole_tensors`) is checked here; a subclass adds
         what is particular to it.
         """
+        self._check_kind(problem)
+
+    def _check_kind(self, problem: Smooth) -> None:
+        """Check what the class says of itself."""
         shape, dtype = problem.observations.shape, problem.observations.dtype
         allowed = (Square, Robust) if self.takes_robust else Square
         if self.square_only and not isinstance(problem.loss, allowed):
@@ -256,6 +261,32 @@ class Method(ABC):
             It does not count as converged before this many iterations: momentum has yet to gather, and the first steps
             change little.
         """
+        return self._solved(
+            problem,
+            lambda: self.check(problem),
+            lambda draws: self.prepare(problem, start, draws),
+            start=start,
+            held_out=held_out,
+            rng=rng,
+            callback=callback,
+            clock=clock,
+            at_least=at_least,
+        )
+
+    def _solved(
+        self,
+        problem: Smooth,
+        check: Callable[[], None],
+        prepare: Callable[[np.random.Generator], Solver],
+        *,
+        start: Model | None,
+        held_out: Observations | None,
+        rng: np.random.Generator | int | None,
+        callback: Callback | None,
+        clock: Clock | None,
+        at_least: int,
+    ) -> Result:
+        """Run the loop; `check` and `prepare` know which kind of problem the method takes, see `solve`."""
         if self.open_settings:
             raise ValueError(
                 f"{listed(self.open_settings)} of method '{self.name}' is 'auto', which tensorfill.complete chooses on "
@@ -263,13 +294,13 @@ class Method(ABC):
             )
         if held_out is not None and problem.offset is not None:
             raise ValueError("held_out must be left out for a problem with an offset, which only its entries have.")
-        self.check(problem)
+        check()
         clock, rng = clock or Clock(), np.random.default_rng(rng)
         score = None if held_out is None else partial(_error_at, held_out, problem)
 
         def iterated(draft: Draft) -> Result:
             limits = Limits(self.max_iter, self.tol, at_least)
-            return Loop(self.prepare(problem, start, rng), rng, draft, score).run(limits, callback, clock)
+            return Loop(prepare(rng), rng, draft, score).run(limits, callback, clock)
 
         return clock.journal.recall(
             ("solve", self, problem, start, held_out, at_least),
@@ -279,5 +310,5 @@ class Method(ABC):
         )
 
 
-def _error_at(held_out: Observations, problem: Problem, model: Model) -> float:
+def _error_at(held_out: Observations, problem: Smooth, model: Model) -> float:
     return error(problem.loss, model.predict(held_out.coords), held_out.values)

@@ -156,6 +156,10 @@ class Resumable(Protocol):
         """Stand where another solver stood."""
 
 
+class ResumableSolver(Solver, Resumable, Protocol):
+    """A solver that can say where it stands."""
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What a method returns: the answer, why it stopped, and every iteration."""

@@ -12,7 +12,7 @@ from ..._support.types import Floats
 from ...algebra.component import Component
 from ...models import FoldedLowRank, Model
 from ..base import Method, Unsuited
-from ..nort.memory import check_factors_fit
+from ..memory import check_factors_fit
 from ..nort.modes import regularised_modes
 from ..problem import Problem
 

@@ -27,9 +27,9 @@ from ...algebra.operators import add_dense
 from ...algebra.spectral import shrunk_component
 from ...models import FoldedLowRank, Model
 from ..base import Progress, Solver
+from ..folding import starting_components
 from ..nort.method import Nort
 from ..nort.proximal_average import ProximalAverage
-from ..nort.solver import starting_components
 from ..problem import Problem
 from .settings import Overlapped, Penalised
 from .tensors import mode_by_mode

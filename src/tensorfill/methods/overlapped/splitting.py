@@ -32,8 +32,8 @@ from ...algebra.unfolding import times
 from ...models import Dense, FoldedLowRank, Model
 from ...penalties import Penalty, weight_for_cut
 from ..base import Progress
+from ..folding import starting_components
 from ..nort.proximal_average import ProximalAverage
-from ..nort.solver import starting_components
 from ..problem import Problem
 from .fidelity import Fidelity, Fixed
 from .tensors import mode_by_mode
