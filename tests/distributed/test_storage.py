@@ -228,7 +228,10 @@ def test_a_callback_may_ask_the_model_of_a_run(client):
 
     result = settings(max_iter=2, lam=0.0).solve(problem, rng=0, callback=asking)
     np.testing.assert_allclose(seen, result.history["objective"][1:], rtol=1e-10)
+    late = result.model.scaled(1.0)
     problem.crew.close()
+    with pytest.raises(ValueError, match="the run is over"):
+        late.predict(obs.coords)
 
 
 def test_a_part_that_is_gone_is_made_again(client, tmp_path):

@@ -83,6 +83,7 @@ class Crew:
         self._dropped: list[int] = []
         self._vectors: set[int] = set()
         self._standing = 0
+        self._is_over = False
         self._setup: list[list[Order]] = [[] for _ in self.places]
         self._asked: list[Question] = []
         self._asked_bytes = 0
@@ -231,6 +232,7 @@ class Crew:
 
     def close(self) -> None:
         """Remove the parts from the workers."""
+        self._is_over = True
         self._waiting.clear()
         self._asked.clear()
         self._post.remove_parts()
@@ -239,6 +241,8 @@ class Crew:
 
     def _batches(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[list[Order]]:
         """Return what waits for each part, what it can forget, and the question."""
+        if self._is_over:
+            raise ValueError("the run is over, and what it had on the workers is gone; ask the fit that it returned.")
         # What was dropped may have been used by what is waiting, so it is forgotten after that. Python may drop rows at
         # any time, those of this moment go with the next question.
         dropped, self._dropped = self._dropped, []
