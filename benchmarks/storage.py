@@ -28,7 +28,7 @@ def costs(shape: list[int], density: float) -> tuple[float, bool]:
     """Return sparse seconds over dense ones, and whether the switch takes dense storage."""
     from tensorfill import Nort, Observations
     from tensorfill.losses import Square
-    from tensorfill.methods.nort.memory import dense_is_faster
+    from tensorfill.methods.memory import dense_is_faster
     from tensorfill.methods.problem import Problem
     from tensorfill.penalties import CappedL1
 

@@ -64,12 +64,13 @@ class TestColumnStorage:
             for weight, other, mask in zip(point.weights, tensors, masks, strict=True):
                 z += weight * masks[here] * mask * (other - tensors[here])
             expected = unfold(z, part.mode)[:, storage.kept[part.mode]]
-            matrix = storage.unfoldings(point, change)(part.mode)
-            assert matrix.shape == expected.shape
-            a, b = (rng.standard_normal((size, width)) for size in expected.shape)
-            close(matrix.left(a), expected.T @ a)
-            close(matrix.right(b), expected @ b)
-            there = matrix.round_trip(a)
+            with storage.unfoldings(point, change) as at:
+                matrix = at(part.mode)
+                assert matrix.shape == expected.shape
+                a, b = (rng.standard_normal((size, width)) for size in expected.shape)
+                close(matrix.left(a), expected.T @ a)
+                close(matrix.right(b), expected @ b)
+                there = matrix.round_trip(a)
             close(there.gram, there.block.T @ there.block)
             close(there.product, expected @ (expected.T @ a))
 
@@ -97,9 +98,10 @@ class TestColumnStorage:
         close(point.seen, same.seen)
         close(storage.square(point), usual.square(same))
         change = rng.standard_normal(len(coords))
-        for mode in modes:
-            a = rng.standard_normal((shape[mode], 3))
-            close(storage.unfoldings(point, change)(mode).left(a), usual.unfoldings(same, change)(mode).left(a))
+        with storage.unfoldings(point, change) as at, usual.unfoldings(same, change) as usually:
+            for mode in modes:
+                a = rng.standard_normal((shape[mode], 3))
+                close(at(mode).left(a), usually(mode).left(a))
 
 
 def test_columns_meet_where_all_other_indices_agree():

@@ -81,13 +81,13 @@ class TestBothStorages:
         parts, weights = random_components(rng, shape), random_weights(rng, shape)
         tensor = scatter(obs.coords, change, shape) + dense_sum(parts, weights, shape)
         for storage in both(obs):
-            at = storage.unfoldings(storage.point(parts, weights), change)
-            for mode in range(len(shape)):
-                matrix = unfold(tensor, mode)
-                assert at(mode).shape == matrix.shape
-                a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
-                close(at(mode).round_trip(a).block, matrix.T @ a)
-                close(at(mode).right(b), matrix @ b)
+            with storage.unfoldings(storage.point(parts, weights), change) as at:
+                for mode in range(len(shape)):
+                    matrix = unfold(tensor, mode)
+                    assert at(mode).shape == matrix.shape
+                    a, b = (rng.standard_normal((size, block)) for size in matrix.shape)
+                    close(at(mode).round_trip(a).block, matrix.T @ a)
+                    close(at(mode).right(b), matrix @ b)
 
     @settings(max_examples=25, deadline=None)
     @given(obs=observations(), rng=generators, side=st.sampled_from("uv"))
@@ -102,9 +102,9 @@ class TestBothStorages:
         for storage in both(obs):
             point = storage.extrapolated(storage.point(now, weights), storage.point(before, weights), gamma)
             close(point.seen, expected[tuple(obs.coords.T)])
-            at = storage.unfoldings(point, np.zeros(len(obs)))
-            for mode, size in enumerate(obs.shape):
-                close(at(mode).round_trip(np.eye(size)).block.T, unfold(expected, mode))
+            with storage.unfoldings(point, np.zeros(len(obs))) as at:
+                for mode, size in enumerate(obs.shape):
+                    close(at(mode).round_trip(np.eye(size)).block.T, unfold(expected, mode))
 
     def test_making_unfoldings_changes_neither_the_points_nor_the_change(self):
         shape, rng = (4, 5, 6), np.random.default_rng(0)
@@ -112,9 +112,10 @@ class TestBothStorages:
         for storage in both(obs):
             point = storage.point(random_components(rng, shape), (0.2, 0.3, 0.5))
             seen, full, change = point.seen.copy(), np.copy(point.full), np.ones(len(obs))
-            unfolding = storage.unfoldings(point, change)(1)
-            unfolding.round_trip(np.ones((5, 1)))
-            unfolding.right(np.ones((24, 1)))
+            with storage.unfoldings(point, change) as at:
+                at(1).round_trip(np.ones((5, 1)))
+                at(1).right(np.ones((24, 1)))
+            storage.release(point)
             np.testing.assert_array_equal(change, 1)
             np.testing.assert_array_equal(point.seen, seen)
             if point.full is not None:
@@ -127,9 +128,9 @@ class TestBothStorages:
         for storage in both(obs):
             point = storage.point(parts, (0.2, 0.3, 0.5))
             assert point.seen.dtype == np.float32
-            unfolding = storage.unfoldings(point, np.ones(len(obs), dtype=np.float32))(1)
-            assert unfolding.round_trip(np.ones((5, 2), dtype=np.float32)).block.dtype == np.float32
-            assert unfolding.right(np.ones((24, 2), dtype=np.float32)).dtype == np.float32
+            with storage.unfoldings(point, np.ones(len(obs), dtype=np.float32)) as at:
+                assert at(1).round_trip(np.ones((5, 2), dtype=np.float32)).block.dtype == np.float32
+                assert at(1).right(np.ones((24, 2), dtype=np.float32)).dtype == np.float32
 
 
 def test_a_point_of_the_sparse_storage_is_refused_by_the_dense_one():
@@ -147,10 +148,10 @@ def use_once(shape, count):
     storage = SparseStorage(obs, range(3))
     point = storage.point([random_component(rng, shape, mode, 2) for mode in range(3)], (0.2, 0.3, 0.5))
     storage.square(point)
-    at = storage.unfoldings(storage.extrapolated(point, point, 0.3), obs.values - point.seen)
-    for mode in range(3):
-        at(mode).round_trip(rng.standard_normal((shape[mode], 2)))
-        at(mode).right(rng.standard_normal((columns(shape, mode), 2)))
+    with storage.unfoldings(storage.extrapolated(point, point, 0.3), obs.values - point.seen) as at:
+        for mode in range(3):
+            at(mode).round_trip(rng.standard_normal((shape[mode], 2)))
+            at(mode).right(rng.standard_normal((columns(shape, mode), 2)))
 
 
 def test_the_sparse_storage_makes_nothing_of_the_size_of_the_tensor():

@@ -1,6 +1,7 @@
 """The storage on workers does what the storage on one machine does."""
 
 import gc
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tensorfill.distributed.problem import SpreadProblem
 from tensorfill.distributed.rows import brought_together
 from tensorfill.distributed.storage import SpreadStorage
 from tensorfill.losses import Huber, Square
+from tensorfill.methods.nort import SmoothedNort
 from tensorfill.methods.problem import Problem
 from tensorfill.observations import Observations
 
@@ -59,13 +61,16 @@ def orthonormal(rng, shape, mode, rank):
 def both(request, client):
     obs = observations(np.random.default_rng(0))
     problem = spread(client, obs, *request.param)
-    yield SparseStorage(obs, MODES), problem.sparse_storage(MODES), Problem(obs, Square()), problem
+    yield SparseStorage(obs, MODES), problem.storage_for("sparse", MODES), Problem(obs, Square()), problem
     problem.crew.close()
 
 
 def points(storage, seed, ranks=(2, 1, 3)):
     rng = np.random.default_rng(seed)
-    return storage.point([orthonormal(rng, SHAPE, mode, rank) for mode, rank in enumerate(ranks)], (0.5, 0.3, 0.2))
+    parts = [orthonormal(rng, SHAPE, mode, rank) for mode, rank in enumerate(ranks)]
+    if isinstance(storage, SpreadStorage):
+        parts = [storage.taken(part) for part in parts]
+    return storage.point(parts, (0.5, 0.3, 0.2))
 
 
 def test_a_point_has_the_same_norm_and_the_same_loss(both):
@@ -81,22 +86,33 @@ def test_a_point_has_the_same_norm_and_the_same_loss(both):
 def test_unfoldings_have_the_same_products(both, gamma):
     here, there, problem, spread_problem = both
     found = []
-    for storage, asked in ((here, problem), (there, spread_problem)):
-        now, before = points(storage, 1), points(storage, 2)
-        point = storage.extrapolated(now, before, gamma) if gamma else now
-        unfolding = storage.unfoldings(point, asked.gradient(point.seen, -0.7))
-        found.append([unfolding(mode) for mode in MODES])
-    rng = np.random.default_rng(3)
-    for mode, (one, other) in enumerate(zip(*found, strict=True)):
-        a = rng.standard_normal((SHAPE[mode], 4))
-        assert one.shape == other.shape
-        trip, far = one.round_trip(a), other.round_trip(a)
-        np.testing.assert_allclose(far.gram, trip.gram, atol=1e-10)
-        np.testing.assert_allclose(far.product, trip.product, atol=1e-10)
-        np.testing.assert_allclose(brought_together(there.cut, far.block, mode), trip.block, atol=1e-10)
-        small = rng.standard_normal((4, 2))
-        np.testing.assert_allclose(other.right(far.block @ small), one.right(trip.block @ small), atol=1e-10)
-        np.testing.assert_allclose(far.block.T @ far.block, trip.gram, atol=1e-10)
+    with ExitStack() as contexts:
+        for storage, asked in ((here, problem), (there, spread_problem)):
+            now, before = points(storage, 1), points(storage, 2)
+            point = storage.extrapolated(now, before, gamma) if gamma else now
+            change = asked.gradient(point.seen, -0.7)
+            unfolding = contexts.enter_context(storage.unfoldings(point, change))
+            found.append([unfolding(mode) for mode in MODES])
+        rng = np.random.default_rng(3)
+        for mode, (one, other) in enumerate(zip(*found, strict=True)):
+            a = rng.standard_normal((SHAPE[mode], 4))
+            assert one.shape == other.shape
+            trip, far = one.round_trip(a), other.round_trip(a)
+            np.testing.assert_allclose(far.gram, trip.gram, atol=1e-10)
+            np.testing.assert_allclose(far.product, trip.product, atol=1e-10)
+            np.testing.assert_allclose(brought_together(there.cut, far.block, mode), trip.block, atol=1e-10)
+            small = rng.standard_normal((4, 2))
+            np.testing.assert_allclose(other.right(far.block @ small), one.right(trip.block @ small), atol=1e-10)
+            np.testing.assert_allclose(far.block.T @ far.block, trip.gram, atol=1e-10)
+
+
+def test_the_loss_is_also_known_beyond_two_points(both):
+    here, there, problem, spread_problem = both
+    losses = [
+        asked.value(storage.extrapolated(points(storage, 1), points(storage, 2), 0.4).seen)
+        for storage, asked in ((here, problem), (there, spread_problem))
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-12)
 
 
 def settings(**changes):
@@ -146,6 +162,80 @@ def test_names_that_nobody_refers_to_are_forgotten_at_once(client, monkeypatch):
     problem.crew.close()
 
 
+def names_of(problem):
+    """Return the names of all arrays that the first part has."""
+    return problem.crew.ask("names")[0]
+
+
+@pytest.mark.usefixtures("_without_collection")
+@pytest.mark.parametrize("momentum", [True, False])
+def test_what_workers_hold_does_not_grow_from_iteration_to_iteration(client, momentum):
+    obs = observations(np.random.default_rng(6))
+    problem = spread(client, obs, 2, 0)
+    counts = []
+    settings(max_iter=25, momentum=momentum).solve(
+        problem, rng=0, callback=lambda record, model: counts.append(len(names_of(problem)))
+    )
+    # Two iterates, each with its values at the entries and a right factor for each mode.
+    assert max(counts) <= 2 * (1 + len(MODES))
+    assert counts[-1] <= counts[1]
+    problem.crew.close()
+
+
+@pytest.mark.usefixtures("_without_collection")
+def test_a_run_that_fails_leaves_nothing_on_the_workers(client):
+    obs = observations(np.random.default_rng(6))
+    problem = spread(client, obs, 2, 0)
+
+    def failing(record, model):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        settings().solve(problem, rng=0, callback=failing)
+    assert names_of(problem) == []
+    assert problem.crew._standing == 0
+    problem.crew.close()
+
+
+@pytest.mark.usefixtures("_without_collection")
+def test_workers_leave_a_point_at_the_end_of_its_context(both):
+    _, there, _, problem = both
+    before = names_of(problem)
+    point = points(there, 1)
+    with suppress(ZeroDivisionError), there.unfoldings(point, problem.gradient(point.seen, -1.0)) as unfolding:
+        unfolding(0).round_trip(np.ones((SHAPE[0], 2)))
+        assert len(names_of(problem)) == len(before) + len(MODES) + 2
+        raise ZeroDivisionError
+    assert len(names_of(problem)) == len(before) + len(MODES) + 1
+    there.release(point)
+    there.release(point)
+    assert len(names_of(problem)) == len(before) + len(MODES)
+    with pytest.raises(ValueError, match="graphs"), there.unfoldings(point, point.seen, (None, 0.1)):
+        pass
+
+
+def test_a_callback_may_ask_the_model_of_a_run(client):
+    obs = observations(np.random.default_rng(6))
+    problem, seen = spread(client, obs, 2, 0), []
+
+    def asking(record, model):
+        dense = model.to_dense()
+        np.testing.assert_allclose(model.predict(obs.coords), dense[tuple(obs.coords.T)], atol=1e-12)
+        np.testing.assert_allclose(model.margin(1), dense.sum(axis=(0, 2)), atol=1e-10)
+        np.testing.assert_allclose(model[3], dense[3], atol=1e-12)
+        np.testing.assert_allclose(model.scaled(2.0).to_dense(), 2 * dense, atol=1e-12)
+        assert model.norm() == pytest.approx(np.linalg.norm(dense))
+        assert model.nbytes > 0
+        seen.append(0.5 * np.sum((dense[tuple(obs.coords.T)] - obs.values) ** 2))
+
+    result = settings(max_iter=2, lam=0.0).solve(problem, rng=0, callback=asking)
+    np.testing.assert_allclose(seen, result.history["objective"][1:], rtol=1e-10)
+    late = result.model.scaled(1.0)
+    problem.crew.close()
+    with pytest.raises(ValueError, match="the run is over"):
+        late.predict(obs.coords)
+
+
 @pytest.mark.slow
 def test_a_part_that_is_gone_is_made_again(client, tmp_path):
     obs = observations(np.random.default_rng(6))
@@ -173,10 +263,19 @@ def test_questions_are_kept_only_where_they_can_be_asked_again(client, tmp_path)
         problem.crew.close()
 
 
-def test_the_storage_is_of_the_problem(client):
+def test_the_problem_says_what_it_can_do(client):
     obs = observations(np.random.default_rng(6))
     problem = spread(client, obs, 2, 0)
     assert isinstance(settings().storage_for(problem, MODES), SpreadStorage)
+    assert isinstance(settings(storage="auto").storage_for(problem, MODES), SpreadStorage)
+    assert problem.here is None
+    assert problem.sparse_columns("auto", MODES) == ()
     with pytest.raises(ValueError, match="graphs"):
-        problem.sparse_storage(MODES).energy(None, None)
+        problem.storage_for("sparse", MODES).energy(None, None)
+    with pytest.raises(ValueError, match="'sparse' only, but 'dense' was given"):
+        settings(storage="dense").solve(problem, rng=0)
+    with pytest.raises(ValueError, match="polish=True needs all entries on this machine"):
+        settings(polish=True).solve(problem, rng=0)
+    with pytest.raises(ValueError, match="needs all entries on this machine"):
+        SmoothedNort(lam=1.0).solve(problem, rng=0)
     problem.crew.close()

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -38,8 +39,8 @@ from .._support.types import Floats, Integers
 from .component import Component, scaled
 from .extrapolation import extrapolated
 from .pattern import SMALLEST_SHARE, in_registers
-from .storage import Point, Smoothing, beyond
-from .svd import RoundTrip, Unfolding
+from .storage import LocalPoint, LocalUnfoldings, Point, Smoothing, beyond
+from .svd import RoundTrip
 from .unfolding import Shape, column_index, columns
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class ColumnStorage:
             mode, np.zeros((self.shape[mode], 0), dtype), np.zeros(0, dtype), np.zeros((len(self.kept[mode]), 0), dtype)
         )
 
-    def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
+    def point(self, components: Sequence[Component], weights: Sequence[float]) -> LocalPoint:
         """Return the tensor with these components."""
         from .compiled import kernels
 
@@ -147,14 +148,14 @@ class ColumnStorage:
                 kernels.add_entries(self.rows[part.mode], self.cols[part.mode], u, part.v, self.runs, seen)
         return Point(tuple(components), tuple(weights), seen)
 
-    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+    def extrapolated(self, now: LocalPoint, before: LocalPoint, gamma: float) -> LocalPoint:
         """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t."""
         pairs = zip(now.components, before.components, strict=True)
         components = self.each([partial(extrapolated, x, y, gamma) for x, y in pairs])
         return Point(components, now.weights, beyond(now.seen, before.seen, gamma))
 
-    def square(self, point: Point) -> float:
-        """Return sum_d w_d |X_d|^2 less sum_{i < j} w_i w_j |m_i m_j (X_i - X_j)|^2; this is |X|^2 for all columns."""
+    def square(self, point: LocalPoint) -> float:
+        """Return sum_d w_d |X_d|^2 less sum_{i < j} w_i w_j |m_i m_j (X_i - X_j)|^2, the squared norm of a whole X."""
         from .compiled import columns as loops
 
         total = sum(weight * float(np.vdot(part.s, part.s)) for weight, part in point.terms)
@@ -164,17 +165,18 @@ class ColumnStorage:
             total -= w * v * loops.square_of_difference(*given[0], *given[1])
         return float(total)
 
-    def energy(self, roughness: Roughness, point: Point) -> float:
-        """Raise an error: the roughness is unknown at the columns that are not stored."""
+    def energy(self, roughness: Roughness, point: LocalPoint) -> float:
+        """Refuse: what a graph says about the columns that are not kept is unknown."""
         raise ValueError(NO_GRAPHS)
 
-    def unfoldings(
-        self, point: Point, change: Floats, smoothing: Smoothing | None = None
-    ) -> Callable[[int], Unfolding]:
+    def release(self, point: LocalPoint) -> None:
+        """Do nothing: Python frees arrays."""
+
+    def unfoldings(self, point: LocalPoint, change: Floats, smoothing: Smoothing | None = None) -> LocalUnfoldings:
         """Return a function from modes to the matrices Z_d, with `change` in place of the gradient's part."""
         if smoothing is not None:
             raise ValueError(NO_GRAPHS)
-        return lambda mode: ColumnUnfolding(self, mode, point, change)
+        return nullcontext(lambda mode: ColumnUnfolding(self, mode, point, change))
 
     def sides(self, mode: int, other: int) -> tuple[Side, Side]:
         """Return the columns of `mode` and of `other` that intersect."""
@@ -207,7 +209,7 @@ class ColumnUnfolding:
 
     storage: ColumnStorage
     mode: int
-    point: Point
+    point: LocalPoint
     values: Floats
 
     @property
@@ -218,7 +220,10 @@ class ColumnUnfolding:
     def leading(self, count: int) -> None:
         """Return None: the leading left singular vectors are found by products with blocks."""
 
-    def round_trip(self, a: Floats) -> RoundTrip:
+    def decomposed(self, svd: str, count: int) -> None:
+        """Leave all singular triplets to products with blocks."""
+
+    def round_trip(self, a: Floats) -> RoundTrip[Floats]:
         """Return B = M^T `a` of this matrix M, B^T B and M B."""
         block = self.left(a)
         return RoundTrip(block, block.T @ block, self.right(block))

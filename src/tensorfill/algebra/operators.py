@@ -15,7 +15,7 @@ from .._support.types import Floats
 from .component import Component, WeightedComponent
 from .crossmode import CrossModeProduct
 from .pattern import Share, SparsePattern
-from .svd import RoundTrip
+from .svd import Decomposition, RoundTrip, exact_svd, gram_svd
 from .unfolding import columns, sizes_around, unfold
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SparsePlusLowRank:
         """The numbers of rows and columns."""
         return self.pattern.shape[self.mode], columns(self.pattern.shape, self.mode)
 
-    def round_trip(self, a: Floats, use: str = "block") -> RoundTrip:
+    def round_trip(self, a: Floats, use: str = "block") -> RoundTrip[Floats]:
         """Return B = M^T `a` of this matrix M, B^T B and M B; the next call for the same use overwrites B."""
         a = np.ascontiguousarray(a, dtype=self.values.dtype)
         (block,) = self.pattern.room(use, [(self.shape[1], a.shape[1])], self.values.dtype)
@@ -75,6 +75,9 @@ class SparsePlusLowRank:
         found = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)[1]
         return np.ascontiguousarray(found[:, ::-1], dtype=self.values.dtype)
 
+    def decomposed(self, svd: str, count: int) -> None:
+        """Leave all singular triplets to products with blocks."""
+
     def left(self, a: Floats) -> Floats:
         """Return the transposed matrix times `a`; the next call overwrites it."""
         return self.round_trip(a).block
@@ -83,7 +86,7 @@ class SparsePlusLowRank:
         """Return the matrix times `b`."""
         return self._walk(np.ascontiguousarray(b, dtype=self.values.dtype)).product
 
-    def _walk(self, block: Floats, a: Floats | None = None) -> RoundTrip:
+    def _walk(self, block: Floats, a: Floats | None = None) -> RoundTrip[Floats]:
         """Return the products with a block, which is filled with the transposed matrix times `a` if that is given."""
         from .compiled import kernels
 
@@ -158,7 +161,13 @@ class DenseUnfolding:
     def leading(self, count: int) -> None:
         """Return None: the leading left singular vectors are found by methods for dense matrices."""
 
-    def round_trip(self, a: Floats) -> RoundTrip:
+    def decomposed(self, svd: str, count: int) -> Decomposition[Floats] | None:
+        """Return all singular triplets, if they are asked for or cheaper than the first `count`."""
+        if svd == "exact":
+            return exact_svd(self.matrix)
+        return gram_svd(self.matrix) if svd == "auto" and 2 * count > min(self.shape) else None
+
+    def round_trip(self, a: Floats) -> RoundTrip[Floats]:
         """Return B = M^T `a` of this matrix M, B^T B and M B."""
         block = self.left(a)
         return RoundTrip(block, block.T @ block, self.right(block))

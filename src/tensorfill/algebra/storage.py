@@ -3,28 +3,33 @@
 Both storages have the same interface, so a method is written once. A storage makes a point from components,
 extrapolates from two points, computes the norm and the roughness of a point, and returns the unfoldings of a point that
 is smoothed and then changed at the observed entries.
+
+What is as long as the data may be on other machines. So a point and a storage have two type variables: E for a number
+at each entry, and V for tall matrices. Here both are arrays; `tensorfill.distributed` has others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from .._support.parallel import in_rounds, side_by_side
 from .._support.types import Floats
-from .component import Component, WeightedComponent
+from .component import Component, LowRank
 from .crossmode import inner_product_of_sums, square_of_sum
-from .extrapolation import extrapolated
+from .extrapolation import extrapolated_into
 from .operators import DenseUnfolding, SparsePlusLowRank, add_dense
 from .pattern import SparsePattern
 from .pieces import in_pieces
 from .roughness import Roughness
 from .svd import Unfolding
+from .tall import E, V
 
 if TYPE_CHECKING:
     from ..observations import Observations
@@ -37,7 +42,7 @@ WORTH_SHARING = 2**16
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Point(Generic[E, V]):
     """A tensor ``sum_d weights[d] * components[d]``.
 
     Parameters
@@ -50,13 +55,13 @@ class Point:
         All values, if the storage is dense.
     """
 
-    components: tuple[Component, ...]
+    components: tuple[LowRank[V], ...]
     weights: tuple[float, ...]
-    seen: Floats
+    seen: E
     full: Floats | None = None
 
     @property
-    def terms(self) -> list[WeightedComponent]:
+    def terms(self) -> list[tuple[float, LowRank[V]]]:
         """The weighted components."""
         return list(zip(self.weights, self.components, strict=True))
 
@@ -70,34 +75,48 @@ Smoothing = tuple[Roughness, float]
 """A roughness S and a step: smoothing multiplies by I - step S."""
 
 
-class Storage(Protocol):
+class Storage(Protocol[E, V]):
     """The interface of a storage."""
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         """Return the results of tasks, one for each mode, computed by threads if the tensor is large enough."""
 
-    def zero(self, mode: int, dtype: np.dtype[np.floating]) -> Component:
+    def zero(self, mode: int, dtype: np.dtype[np.floating]) -> LowRank[V]:
         """Return the component of rank zero along a mode."""
 
-    def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
+    def point(self, components: Sequence[LowRank[V]], weights: Sequence[float]) -> Point[E, V]:
         """Return the tensor with these components."""
 
-    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+    def extrapolated(self, now: Point[E, V], before: Point[E, V], gamma: float) -> Point[E, V]:
         """Return X_t + gamma (X_t - X_{t-1}); the next call may overwrite its arrays."""
 
-    def square(self, point: Point) -> float:
+    def square(self, point: Point[E, V]) -> float:
         """Return the squared norm of a point whose components have orthonormal vectors."""
 
-    def energy(self, roughness: Roughness, point: Point) -> float:
+    def energy(self, roughness: Roughness, point: Point[E, V]) -> float:
         """Return the inner product <X, S X> of a point X."""
 
     def unfoldings(
-        self, point: Point, change: Floats, smoothing: Smoothing | None = None
-    ) -> Callable[[int], Unfolding]:
-        """Return a function from modes to unfoldings, of a point plus `change` at the observed entries.
+        self, point: Point[E, V], change: E, smoothing: Smoothing | None = None
+    ) -> AbstractContextManager[Callable[[int], Unfolding[V]]]:
+        """Return a context with a function from modes to unfoldings, of a point plus `change` at the observed entries.
 
-        The point is first multiplied by I - step S, if a smoothing is given.
+        The point is first multiplied with I - step S, if a smoothing is given. Neither the unfoldings nor the change
+        are used after the context.
         """
+
+    def release(self, point: Point[E, V]) -> None:
+        """Let go of the values of a point at the entries; its components may live on, in a model."""
+
+
+LocalPoint = Point[Floats, Floats]
+"""A point whose arrays are on this machine."""
+
+LocalStorage = Storage[Floats, Floats]
+"""A storage on this machine."""
+
+LocalUnfoldings = AbstractContextManager[Callable[[int], Unfolding[Floats]]]
+"""A function from modes to unfoldings on this machine, in a context that has nothing to tidy up."""
 
 
 class SparseStorage:
@@ -115,12 +134,12 @@ class SparseStorage:
         """Return the component of rank zero along a mode."""
         return Component.zero(self._shape, mode, dtype)
 
-    def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
+    def point(self, components: Sequence[Component], weights: Sequence[float]) -> LocalPoint:
         """Return the tensor with these components."""
         terms = list(zip(weights, components, strict=True))
         return Point(tuple(components), tuple(weights), self.pattern.entries(terms))
 
-    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+    def extrapolated(self, now: LocalPoint, before: LocalPoint, gamma: float) -> LocalPoint:
         """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t.
 
         The values at the observed entries are exact, while the components have an error of second order in the distance
@@ -130,27 +149,28 @@ class SparseStorage:
         room = self.pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
         seen = beyond(now.seen, before.seen, gamma)
         components = self.each(
-            [partial(extrapolated, x, y, gamma, out) for (x, y), out in zip(pairs, room, strict=True)]
+            [partial(extrapolated_into, out, x, y, gamma) for (x, y), out in zip(pairs, room, strict=True)]
         )
         return Point(components, now.weights, seen)
 
-    def square(self, point: Point) -> float:
+    def square(self, point: LocalPoint) -> float:
         """Return the squared norm of a point."""
         return square_of_sum(point.terms, self._shape)
 
-    def energy(self, roughness: Roughness, point: Point) -> float:
+    def energy(self, roughness: Roughness, point: LocalPoint) -> float:
         """Return the inner product <X, S X> of a point X."""
         return inner_product_of_sums(point.terms, roughness.of_terms(point.terms, self._shape), self._shape)
 
-    def unfoldings(
-        self, point: Point, change: Floats, smoothing: Smoothing | None = None
-    ) -> Callable[[int], Unfolding]:
+    def release(self, point: LocalPoint) -> None:
+        """Do nothing: Python frees arrays."""
+
+    def unfoldings(self, point: LocalPoint, change: Floats, smoothing: Smoothing | None = None) -> LocalUnfoldings:
         """Return a function from modes to unfoldings, of a smoothed point plus `change` at the observed entries."""
         terms = point.terms
         if smoothing is not None:
             roughness, step = smoothing
             terms = roughness.stepped(terms, self._shape, step)
-        return lambda mode: SparsePlusLowRank(self.pattern, mode, terms, change)
+        return nullcontext(lambda mode: SparsePlusLowRank(self.pattern, mode, terms, change))
 
 
 class DenseStorage:
@@ -168,36 +188,37 @@ class DenseStorage:
         """Return the component of rank zero along a mode."""
         return Component.zero(self._shape, mode, dtype)
 
-    def point(self, components: Sequence[Component], weights: Sequence[float]) -> Point:
+    def point(self, components: Sequence[Component], weights: Sequence[float]) -> LocalPoint:
         """Return the tensor with these components."""
         full = np.zeros(self._shape, dtype=components[0].u.dtype)
         for weight, component in zip(weights, components, strict=True):
             add_dense(component, weight, full)
         return Point(tuple(components), tuple(weights), full.ravel()[self._positions], full)
 
-    def extrapolated(self, now: Point, before: Point, gamma: float) -> Point:
+    def extrapolated(self, now: LocalPoint, before: LocalPoint, gamma: float) -> LocalPoint:
         """Return X_t + gamma (X_t - X_{t-1}) without components, which no method needs."""
         full = beyond(_full(now), _full(before), gamma)
         return Point((), (), beyond(now.seen, before.seen, gamma), full)
 
-    def square(self, point: Point) -> float:
+    def square(self, point: LocalPoint) -> float:
         """Return the squared norm of a point."""
         return float(np.vdot(_full(point), _full(point)))
 
-    def energy(self, roughness: Roughness, point: Point) -> float:
+    def energy(self, roughness: Roughness, point: LocalPoint) -> float:
         """Return the inner product <X, S X> of a point X."""
         return float(np.vdot(_full(point), roughness.of_dense(_full(point))))
 
-    def unfoldings(
-        self, point: Point, change: Floats, smoothing: Smoothing | None = None
-    ) -> Callable[[int], Unfolding]:
+    def release(self, point: LocalPoint) -> None:
+        """Do nothing: Python frees arrays."""
+
+    def unfoldings(self, point: LocalPoint, change: Floats, smoothing: Smoothing | None = None) -> LocalUnfoldings:
         """Return a function from modes to unfoldings, of a smoothed point plus `change` at the observed entries."""
         total = _full(point).copy()
         if smoothing is not None:
             roughness, step = smoothing
             total -= step * roughness.of_dense(total)
         total.ravel()[self._positions] += change
-        return lambda mode: DenseUnfolding(total, mode)
+        return nullcontext(lambda mode: DenseUnfolding(total, mode))
 
 
 def beyond(now: Floats, before: Floats, gamma: float) -> Floats:
@@ -215,7 +236,7 @@ def beyond(now: Floats, before: Floats, gamma: float) -> Floats:
     return out
 
 
-def _full(point: Point) -> Floats:
+def _full(point: LocalPoint) -> Floats:
     if point.full is None:
         raise ValueError(
             "a point of the dense storage must have all its values, but one of the sparse storage was given."

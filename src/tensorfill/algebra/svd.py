@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
 
 from .._support.types import Floats
+from .tall import Tall, V
 
 
-class RoundTrip(NamedTuple):
-    """The products of a block of vectors A with M^T and then with M.
+class RoundTrip(NamedTuple, Generic[V]):
+    """The products of a matrix M with some vectors A, there and back.
 
     Parameters
     ----------
@@ -24,33 +25,44 @@ class RoundTrip(NamedTuple):
         M B.
     """
 
-    block: Floats
+    block: V
     gram: Floats
     product: Floats
 
 
-class Unfolding(Protocol):
+class Unfolding(Protocol[V]):
     """A matrix given by its products with blocks of vectors."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
 
-    def round_trip(self, a: Floats) -> RoundTrip:
+    def round_trip(self, a: Floats) -> RoundTrip[V]:
         """Return B = M^T `a` of this matrix M, B^T B and M B; the next call may overwrite B."""
 
-    def left(self, a: Floats) -> Floats:
+    def left(self, a: Floats) -> V:
         """Return the transposed matrix times `a`; the next call may overwrite it."""
 
-    def right(self, b: Floats) -> Floats:
+    def right(self, b: V) -> Floats:
         """Return the matrix times `b`."""
 
     def leading(self, count: int) -> Floats | None:
         """Return the first `count` left singular vectors, or None if products with blocks find them sooner."""
 
+    def decomposed(self, svd: str, count: int) -> Decomposition[V] | None:
+        """Return all singular triplets, or None if products with blocks are to find the first `count` of them.
+
+        Parameters
+        ----------
+        svd
+            ``"exact"``, ``"subspace"``, or ``"auto"`` for what is cheaper.
+        count
+            How many are wanted.
+        """
+
 
 @dataclass(frozen=True, eq=False)
-class Decomposition:
+class Decomposition(Generic[V]):
     """Singular triplets, in decreasing order; right vectors are computed on request, as many as needed.
 
     Parameters
@@ -63,16 +75,15 @@ class Decomposition:
 
     u: Floats
     s: Floats
-    block: Floats
+    block: V
     mix: Floats
 
-    def v(self, count: int | None = None) -> Floats:
+    def v(self, count: int | None = None) -> V:
         """Return the first `count` right singular vectors, by default all."""
-        vectors: Floats = self.block @ self.mix[:, :count]
-        return vectors
+        return self.block @ self.mix[:, :count]
 
 
-def whitening(block: Floats) -> tuple[Floats, float]:
+def whitening(block: Tall) -> tuple[Floats, float]:
     """Return T such that the columns of ``block @ T`` are orthonormal, and the condition of the block.
 
     T is computed from the small Gram matrix of the block, after its columns are scaled to length one, so that only
@@ -116,7 +127,7 @@ WELL_CONDITIONED = 0.1
 """If the least eigenvalue is above this, one whitening is accurate up to rounding."""
 
 
-def orthonormal(block: Floats) -> Floats:
+def orthonormal(block: V) -> V:
     """Return an orthonormal basis of the columns of a tall `block`; nearly dependent columns are whitened again."""
     for _ in range(3):
         mix, least = whitening(block)
@@ -126,7 +137,7 @@ def orthonormal(block: Floats) -> Floats:
     return block
 
 
-def subspace_svd(matrix: Unfolding, start: Floats, sweeps: int) -> Decomposition:
+def subspace_svd(matrix: Unfolding[V], start: Floats, sweeps: int) -> Decomposition[V]:
     """Return the leading singular triplets by block subspace iteration from the columns of `start`.
 
     Each sweep multiplies once with the transposed matrix and once with the matrix. A Rayleigh-Ritz step turns the last
@@ -146,13 +157,13 @@ def subspace_svd(matrix: Unfolding, start: Floats, sweeps: int) -> Decomposition
     return Decomposition(u, s, block, mix @ wt.T)
 
 
-def exact_svd(matrix: Floats) -> Decomposition:
+def exact_svd(matrix: Floats) -> Decomposition[Floats]:
     """Return the full decomposition of a dense matrix."""
     u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, check_finite=False)
     return Decomposition(u, s, vt.T, np.eye(len(s), dtype=matrix.dtype))
 
 
-def gram_svd(matrix: Floats) -> Decomposition:
+def gram_svd(matrix: Floats) -> Decomposition[Floats]:
     """Return the decomposition of a dense matrix by the Gram matrix of its shorter side.
 
     This is several times cheaper than `exact_svd` for a long matrix. Singular values below the square root of the

@@ -79,7 +79,7 @@ class Scored:
     def of(cls, trials: Trials, search: Search, trial: Trial, before: tuple[Before, ...]) -> Scored:
         """Return a trial of a search, with the stages before the method."""
         recipe = Recipe(before, method=trial.method)
-        return cls(recipe, trials.splits, trial.models, trial.losses, trials, search, trial)
+        return cls(recipe, trials.local, trial.models, trial.losses, trials, search, trial)
 
     def beats(self, other: Scored | None) -> bool:
         """Return whether it is better than another answer, or than none, by more than chance."""
@@ -340,7 +340,7 @@ def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
     method = scored.final(len(trials.splits[0].problem.observations))
     contest.context.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
     results = trials.solve(method, trial.models, trial.point.mu, thoroughly=True)
-    losses = losses_of(trials.splits, [result.model for result in results])
+    losses = losses_of(trials.local, [result.model for result in results])
     ended = replace(trial, results=results, losses=losses)
     contest.best.current = Scored.of(trials, scored.search, ended, scored.recipe.before)
     for result in results:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol, TypeVar
+
+import numpy as np
 
 from .._support.clock import Clock
-from ..methods.base import Result, Stopped
-from ..methods.problem import Problem
+from ..algebra.tall import E, V
+from ..methods.base import Callback, Result, Stopped, Unsuited
+from ..methods.nort import Nort
+from ..methods.objective import Objective, Smooth
 from ..models import Model
 from .context import Context
 from .recipe import Recipe
 from .stages.base import Reduced
 
+P = TypeVar("P", bound=Smooth, contravariant=True)
+Q = TypeVar("Q", bound=Smooth)
+
 
 def run(
     recipe: Recipe,
-    problem: Problem,
+    problem: Objective[E, V],
     start: Model | None = None,
     context: Context | None = None,
     *,
@@ -56,13 +64,18 @@ def run(
         If a stage after the method has no time left.
     """
     context = context or Context()
-    whole = Reduced(problem)
+    if problem.here is None:
+        # Of all methods, NORT alone works with entries on other machines, and no stage does.
+        if recipe.stages or not isinstance(recipe.method, Nort):
+            raise Unsuited(f"{recipe!r} needs all entries on this machine, but they are on several.")
+        return _solved(recipe.method, problem, start, context, thoroughly=thoroughly)
+    whole = Reduced(problem.here)
     part = whole.by(recipe.before, context.clock)
     near = None if start is None else part.start(start)
-    result = _solved(recipe, part.problem, near, context, thoroughly=thoroughly)
+    result = _solved(recipe.method, part.problem, near, context, thoroughly=thoroughly)
     for _ in range(recipe.rounds):
         part = whole.by(recipe.before, context.clock, result.finished_or_stopped().model)
-        result = _solved(recipe, part.problem, result.model, context)
+        result = _solved(recipe.method, part.problem, result.model, context)
     if recipe.after and not (result.finished or partial):
         raise Stopped(result.status)
     model = core = result.model
@@ -74,11 +87,37 @@ def run(
     return replace(result, model=part.whole(model), core=None if core is model else part.core(core))
 
 
-def _solved(
-    recipe: Recipe, problem: Problem, start: Model | None, context: Context, *, thoroughly: bool = False
-) -> Result:
-    """Return the answer of the method from `start`, or from the starting point that it finds best."""
-    method, rng, callback, clock = recipe.method, context.rng, context.callback, context.clock
+class Fits(Protocol[P]):
+    """A method, for problems of a kind."""
+
+    @property
+    def steps_to_gather(self) -> int:
+        """Steps until its momentum has built up."""
+
+    def can_start_from(self, model: Model, problem: P) -> bool:
+        """Return whether it takes a model as a starting point."""
+
+    def approach(
+        self, problem: P, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    ) -> Result | None:
+        """Return an answer to start from, or None."""
+
+    def solve(
+        self,
+        problem: P,
+        *,
+        start: Model | None = None,
+        rng: np.random.Generator | int | None = None,
+        callback: Callback | None = None,
+        clock: Clock | None = None,
+        at_least: int = 0,
+    ) -> Result:
+        """Iterate until a stop rule holds."""
+
+
+def _solved(method: Fits[Q], problem: Q, start: Model | None, context: Context, *, thoroughly: bool = False) -> Result:
+    """Return the answer of a method from `start`, or from the starting point that it finds best."""
+    rng, callback, clock = context.rng, context.callback, context.clock
     if start is not None and not method.can_start_from(start, problem):
         start = None
     if start is None:

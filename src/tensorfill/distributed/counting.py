@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-from ..methods.base import Progress, Solver
+from ..methods.base import Progress
+from ..methods.loop import ResumableSolver
 from ..models import Model
 from .crew import Crew
 
@@ -22,18 +23,17 @@ class CountingSolver:
         The workers that it asks.
     """
 
-    def __init__(self, solver: Solver, crew: Crew) -> None:
-        self._solver: Any = solver
-        self._crew = crew
+    def __init__(self, solver: ResumableSolver, crew: Crew) -> None:
+        self._solver, self._crew = solver, crew
         self._moved, self._computing = 0, 0.0
 
     def progress(self) -> Progress:
         """Return the current state."""
-        return replace(cast(Progress, self._solver.progress()), moved=self._moved, computing=self._computing)
+        return replace(self._solver.progress(), moved=self._moved, computing=self._computing)
 
     def model(self) -> Model:
         """Return the answer so far."""
-        return cast(Model, self._solver.model())
+        return self._solver.model()
 
     def step(self) -> None:
         """Make one iteration."""
@@ -44,7 +44,7 @@ class CountingSolver:
 
     def state(self) -> dict[str, Any]:
         """Return where it stands."""
-        return cast(dict[str, Any], self._solver.state())
+        return self._solver.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Stand where another solver stood."""

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .orders import Answer, Order, nbytes_of
+from .orders import Order, Reply, nbytes_of
 from .post import Lost, Post, Traffic, Wanted
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ class Crew:
         self._names = itertools.count(1)
         self._waiting: list[Sequence[Order]] = []
         self._dropped: list[int] = []
+        self._vectors: set[int] = set()
         self._standing = 0
+        self._is_over = False
         self._setup: list[list[Order]] = [[] for _ in self.places]
         self._asked: list[Question] = []
         self._asked_bytes = 0
@@ -123,9 +126,39 @@ class Crew:
         """Let every part forget an array, with the next question."""
         self._dropped.append(name)
 
-    def standing(self, change: int) -> None:
-        """Count the points that workers stand at; while there are any, no snapshot is made."""
-        self._standing += change
+    @contextmanager
+    def standing(self) -> Iterator[int]:
+        """Yield the name of a point that workers stand at; while there is one, no snapshot is made."""
+        name = self.new_name()
+        self._standing += 1
+        try:
+            yield name
+        finally:
+            self._standing -= 1
+            self.drop(name)
+
+    def new_vector(self) -> int:
+        """Return the name of a vector with a number for each entry, which the current run has to let go of."""
+        name = self.new_name()
+        self._vectors.add(name)
+        return name
+
+    def drop_vector(self, name: int) -> None:
+        """Let every part forget such a vector, if it has not yet."""
+        if name in self._vectors:
+            self._vectors.remove(name)
+            self.drop(name)
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Let every part forget, at the end of a run, the vectors that the run has not let go of."""
+        around, self._vectors = self._vectors, set()
+        try:
+            yield
+        finally:
+            left, self._vectors = self._vectors, around
+            for name in left:
+                self.drop(name)
 
     def settle(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Ask each part to prepare its entries; a part that is made again begins with this."""
@@ -199,6 +232,7 @@ class Crew:
 
     def close(self) -> None:
         """Remove the parts from the workers."""
+        self._is_over = True
         self._waiting.clear()
         self._asked.clear()
         self._post.remove_parts()
@@ -207,13 +241,16 @@ class Crew:
 
     def _batches(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[list[Order]]:
         """Return what waits for each part, what it can forget, and the question."""
-        # What was dropped may have been used by what is waiting, so it is forgotten after that.
-        forget: list[Order] = [("forget", (tuple(self._dropped),))] if self._dropped else []
+        if self._is_over:
+            raise ValueError("the run is over, and what it had on the workers is gone; ask the fit that it returned.")
+        # What was dropped may have been used by what is waiting, so it is forgotten after that. Python may drop rows at
+        # any time, those of this moment go with the next question.
+        dropped, self._dropped = self._dropped, []
+        forget: list[Order] = [("forget", (tuple(dropped),))] if dropped else []
         batches = [
             [*(orders[part] for orders in self._waiting), *forget, (order, each)] for part, each in enumerate(given)
         ]
         self._waiting.clear()
-        self._dropped.clear()
         return batches
 
     def _answers(self, question: Question, wanted: Wanted | None = None) -> list[Any]:
@@ -232,14 +269,14 @@ class Crew:
         self.traffic.moved += sum(nbytes_of(answer.value) for answer in answers)
         return [answer.value for answer in answers]
 
-    def _put(self, question: Question, wanted: Wanted | None = None) -> list[Answer]:
+    def _put(self, question: Question, wanted: Wanted | None = None) -> list[Reply]:
         """Put a question to all parts; raise `Lost` if a worker is gone."""
         futures = self._post.sent(question.order, question.batches)
         if question.then is not None:
             then, rest = question.then
             second: Order = (then, (self._post.summed(question.order, futures), *rest))
             futures = self._post.sent(then, [[second]] * self.parts)
-        answers: list[Answer] = self._post.gathered(futures, wanted)
+        answers: list[Reply] = self._post.gathered(futures, wanted)
         return answers
 
     # What is lost

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .._support.journal import Draft, Journal
-from ..algebra.component import Component
+from ..algebra.component import LowRank
 from ..methods.base import Result
 from ..models import FoldedLowRank
 from .crew import Crew
 from .cutting import Cut
-from .rows import Rows, brought_together, spread
+from .rows import brought_together, spread
+from .working import WorkingModel
 
 T = TypeVar("T")
 
@@ -48,32 +49,49 @@ class SpreadJournal(Journal):
 
         def answered(draft: Draft) -> T:
             computed.append(compute(_SpreadDraft(draft, self)))
-            return cast(T, self.brought(computed[0]))
+            answer: T = self.brought(computed[0])
+            return answer
 
         found = self._journal.recall(asked, answered, rng=rng, is_finished=is_finished)
-        return computed[0] if computed else cast(T, self.sent(found))
+        if computed:
+            return computed[0]
+        kept: T = self.sent(found)
+        return kept
 
     def brought(self, thing: Any) -> Any:
         """Return models, results, and lists and dictionaries of these, with their factors here."""
-        return self._changed(
-            thing,
-            lambda part: replace(part, v=brought_together(self._cut, cast(Rows, part.v), part.mode)),
-        )
+        return _changed(thing, self._here)
 
     def sent(self, thing: Any) -> Any:
         """Return what `brought` returned with its factors on the workers."""
-        return self._changed(
-            thing, lambda part: replace(part, v=cast(Any, spread(self._crew, self._cut, part.v, part.mode)))
-        )
+        return _changed(thing, self._there)
 
-    def _changed(self, thing: Any, change: Callable[[Component], Component]) -> Any:
-        if isinstance(thing, FoldedLowRank):
-            return FoldedLowRank(thing.shape, [change(part) for part in thing.components], thing.weights)
-        if isinstance(thing, Result):
-            return replace(thing, model=self._changed(thing.model, change))
-        if isinstance(thing, Mapping):
-            return {name: self._changed(each, change) for name, each in thing.items()}
-        return [self._changed(each, change) for each in thing] if isinstance(thing, list) else thing
+    def _here(self, model: Any) -> Any:
+        if not isinstance(model, WorkingModel):
+            return model
+        parts = [
+            LowRank(part.mode, part.u, part.s, brought_together(self._cut, part.v, part.mode))
+            for part in model.components
+        ]
+        return FoldedLowRank(model.shape, parts, model.weights)
+
+    def _there(self, model: Any) -> Any:
+        if not isinstance(model, FoldedLowRank):
+            return model
+        parts = [
+            LowRank(part.mode, part.u, part.s, spread(self._crew, self._cut, part.v, part.mode))
+            for part in model.components
+        ]
+        return WorkingModel(self._crew, self._cut, parts, model.weights)
+
+
+def _changed(thing: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a thing with its models changed, whether they are in results, in dictionaries or in lists."""
+    if isinstance(thing, Result):
+        return replace(thing, model=change(thing.model))
+    if isinstance(thing, Mapping):
+        return {name: _changed(each, change) for name, each in thing.items()}
+    return [_changed(each, change) for each in thing] if isinstance(thing, list) else change(thing)
 
 
 class _SpreadDraft(Draft):

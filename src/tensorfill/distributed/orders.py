@@ -24,7 +24,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What a worker answers, and how long it took."""
 
     value: Any
@@ -46,7 +46,7 @@ def made(run: str, number: int, make: Callable[..., Part], *given: Any) -> int:
     return len(part)
 
 
-def carried_out(run: str, number: int, batch: Sequence[Order], after: object, *beside: Any) -> Answer:
+def carried_out(run: str, number: int, batch: Sequence[Order], after: object, *beside: Any) -> Reply:
     """Carry out orders on a part of the worker where this runs, and return the answer to the last.
 
     Dask carries out a task when the futures among its arguments are done, so `after` is only waited for.
@@ -60,7 +60,7 @@ def carried_out(run: str, number: int, batch: Sequence[Order], after: object, *b
     with one_blas_thread, threads(get_worker().state.nthreads):
         for order, given in batch:
             value = getattr(part, order)(*(_unpacked(each, beside) for each in given))
-    return Answer(value, time.perf_counter() - began)
+    return Reply(value, time.perf_counter() - began)
 
 
 def removed(run: str, dask_worker: Any) -> None:
@@ -83,18 +83,18 @@ def _parts_on(worker: Any) -> dict[tuple[str, int], Part]:
     return found
 
 
-def value_of(answer: Answer) -> Any:
+def value_of(answer: Reply) -> Any:
     """Return an answer without the time that it took."""
     return answer.value
 
 
-def added(first: Answer, second: Answer) -> Answer:
+def added(first: Reply, second: Reply) -> Reply:
     """Return the sum of two answers, one by one if they are several."""
     if isinstance(first.value, tuple):
         value: Any = tuple(one + other for one, other in zip(first.value, second.value, strict=True))
     else:
         value = first.value + second.value
-    return Answer(value, max(first.seconds, second.seconds))
+    return Reply(value, max(first.seconds, second.seconds))
 
 
 def packed(thing: Any, beside: list[Any]) -> Any:
@@ -118,7 +118,7 @@ def _unpacked(thing: Any, beside: Sequence[Any]) -> Any:
     """Return what `packed` was given."""
     if isinstance(thing, Slot):
         found = beside[thing.number]
-        return _own(found.value if isinstance(found, Answer) else found)
+        return _own(found.value if isinstance(found, Reply) else found)
     if isinstance(thing, list | tuple):
         return type(thing)(_unpacked(each, beside) for each in thing)
     if isinstance(thing, Term):

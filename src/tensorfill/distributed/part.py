@@ -221,12 +221,17 @@ class Part:
         """Make the values at the entries of X_t + gamma (X_t - X_{t-1})."""
         self._seen[name] = beyond(self._seen[now], self._seen[before], gamma)
 
-    def stand(
-        self, name: int, which: str, modes: tuple[int, ...], terms: Sequence[Term], seen: int, scale: float
-    ) -> None:
-        """Make the point Z = V + scale * grad f(V), of which unfoldings are asked next."""
-        change = self._problems[which].gradient(self._seen[seen], scale)
-        self._standing[name] = which, modes, self._components(terms), change
+    def value(self, which: str, seen: int) -> float:
+        """Return the sum of the losses for values at the entries."""
+        return self._problems[which].value(self._seen[seen])
+
+    def slope(self, name: int, which: str, seen: int, scale: float) -> None:
+        """Make a multiple of the gradient for values at the entries."""
+        self._seen[name] = self._problems[which].gradient(self._seen[seen], scale)
+
+    def stand(self, name: int, which: str, modes: tuple[int, ...], terms: Sequence[Term], change: int) -> None:
+        """Make the point Z, a sum of components plus a change at the entries, of which unfoldings are asked next."""
+        self._standing[name] = which, modes, self._components(terms), self._seen[change]
 
     def round_trip(self, name: int, mode: int, a: Floats, block: int) -> tuple[Floats, Floats]:
         """Multiply the unfolding of Z along a mode, there and back; return B^T B and M B, and keep B."""

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .._support.fingerprints import fingerprint
 from .._support.types import Floats
-from ..algebra.storage import SparseStorage
-from ..choosing.holdout.splits import ENOUGH, Split
+from ..algebra.component import LowRank
+from ..algebra.storage import Storage
+from ..choosing.holdout.splits import ENOUGH
 from ..losses import Loss
-from ..methods.base import Solver
-from ..methods.problem import Problem
-from ..models import FoldedLowRank, Model
-from ..observations import Observations
+from ..methods.folding import starting_components
+from ..methods.loop import ResumableSolver
+from ..models import Model
 from .counting import CountingSolver
 from .crew import Crew
 from .cutting import Cut
 from .part import FITTED
-from .rows import Rows, Seen, Slope
-from .storage import SpreadStorage
+from .rows import Rows, Seen
+from .storage import SpreadPoint, SpreadStorage
+from .working import WorkingModel
+
+if TYPE_CHECKING:
+    from ..methods.objective import Objective
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,8 @@ class SpreadObservations:
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadProblem(Problem):
-    """The smooth part of the objective, whose entries are on the workers.
+class SpreadProblem:
+    """The smooth part of the objective, whose entries are on the workers: an `Objective` of NORT.
 
     Parameters
     ----------
@@ -72,21 +78,34 @@ class SpreadProblem(Problem):
         What tells the problem from others, however it is cut.
     """
 
-    crew: Crew = field(kw_only=True)
-    cut: Cut = field(kw_only=True)
-    which: str = field(kw_only=True)
-    fingerprint: str = field(kw_only=True)
+    observations: SpreadObservations
+    loss: Loss
+    crew: Crew
+    cut: Cut
+    which: str
+    fingerprint: str
 
-    is_spread: ClassVar[bool] = True
+    here: ClassVar[None] = None
+    """No entry is on this machine."""
+
+    roughness: ClassVar[None] = None
+    """Graphs relate slices of different parts."""
+
+    offset: ClassVar[None] = None
+    """Nothing is added to predictions."""
 
     @classmethod
     def of(
         cls, crew: Crew, cut: Cut, which: str, loss: Loss, count: int, dtype: np.dtype[Any], known_as: str = ""
     ) -> SpreadProblem:
         """Return the problem of so many entries on the workers."""
-        observations = cast(Observations, SpreadObservations(cut.shape, dtype, count))
         own = fingerprint(which, loss, cut.shape, count, str(dtype), known_as)
-        return cls(observations, loss, crew=crew, cut=cut, which=which, fingerprint=own)
+        return cls(SpreadObservations(cut.shape, dtype, count), loss, crew, cut, which, own)
+
+    @property
+    def curvature(self) -> float:
+        """The Lipschitz constant rho of the gradient."""
+        return float(self.loss.curvature)
 
     @cached_property
     def norm(self) -> float:
@@ -98,25 +117,59 @@ class SpreadProblem(Problem):
         """The norm of the gradient at zero."""
         return math.sqrt(self.crew.total("squared_slope", self.which))
 
-    def watched(self, solver: Solver) -> Solver:
+    def watched(self, solver: ResumableSolver) -> CountingSolver:
         """Return a solver that also counts what it moves between machines."""
         return CountingSolver(solver, self.crew)
 
-    def value(self, seen: Floats) -> float:
-        """Return the sum of the losses of a point."""
-        return cast(Seen, seen).loss
+    def at_work(self) -> AbstractContextManager[None]:
+        """Return a context at whose end the workers forget what a run has for each entry."""
+        return self.crew.at_work()
 
-    def gradient(self, seen: Floats, scale: float = 1.0) -> Floats:
-        """Return `scale` times the gradient, which workers compute when they need it."""
-        return cast(Floats, Slope(cast(Seen, seen), scale))
+    def value(self, seen: Seen) -> float:
+        """Return the sum of the losses for values at the entries."""
+        if seen.inner is not None:
+            return seen.inner.loss
+        return float(self.crew.total("value", self.which, seen.name))
 
-    def sparse_storage(self, modes: tuple[int, ...]) -> SparseStorage:
-        """Return the storage on the workers for these modes."""
-        return cast(SparseStorage, SpreadStorage(self.crew, self.cut, self.which, modes))
+    def gradient(self, seen: Seen, scale: float = 1.0) -> Seen:
+        """Return `scale` times the gradient of the losses at the entries."""
+        slope = Seen(self.crew, seen.dtype)
+        self.crew.later("slope", slope.name, self.which, seen.name, scale)
+        return slope
+
+    def sparse_columns(self, kind: str, modes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return no mode: workers keep all columns."""
+        return ()
+
+    def storage_for(self, kind: str, modes: tuple[int, ...]) -> SpreadStorage:
+        """Return the storage on the workers for these modes, which is sparse."""
+        if kind not in ("auto", "sparse"):
+            raise ValueError(f"the workers of a cluster have storage 'sparse' only, but {kind!r} was given.")
+        return SpreadStorage(self.crew, self.cut, self.which, modes)
+
+    def components_of(
+        self, start: Model | None, modes: Sequence[int], storage: Storage[Seen, Rows]
+    ) -> list[LowRank[Rows]]:
+        """Return one component for each mode, on the workers: that of `start`, or zero if it has none."""
+        if isinstance(start, WorkingModel) and start.crew is self.crew:
+            found = {part.mode: part for part in start.components}
+            dtype = self.observations.dtype
+            return [found[mode] if mode in found else storage.zero(mode, dtype) for mode in modes]
+        own = self.storage_for("sparse", tuple(modes))
+        return [own.taken(part) for part in starting_components(start, self.observations, modes)]
+
+    def model_of(self, point: SpreadPoint, storage: Storage[Seen, Rows]) -> WorkingModel:
+        """Return a point as a model."""
+        return WorkingModel(self.crew, self.cut, point.components, point.weights)
+
+
+if TYPE_CHECKING:
+    # NORT takes it; without this line, a missing method would show where it is called only.
+    _IS_AN_OBJECTIVE: type[Objective[Seen, Rows]] = SpreadProblem
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadSplit(Split):
+class SpreadSplit:
     """The entries to fit and the entries to score with, on the workers.
 
     Parameters
@@ -124,39 +177,45 @@ class SpreadSplit(Split):
     problem
         What is fitted.
     held_out
-        The values of the entries to score with, one part after the other, in an object with `values`.
+        The values of the entries to score with, one part after the other.
     """
 
-    def predict(self, model: Model) -> Floats:
-        """Refuse: held-out entries are scored where they are."""
-        raise NotImplementedError("held-out entries on workers are scored there.")
+    problem: SpreadProblem
+    held_out: SpreadValues
+
+    graphs: ClassVar[Mapping[int, Any]] = {}
+    """There are no graphs."""
+
+    @property
+    def held_out_values(self) -> Floats:
+        """The values of the entries to score with, one part after the other."""
+        return self.held_out.values
+
+    def at(self, mu: float) -> SpreadProblem:
+        """Return the problem, which has no graphs whatever their weight."""
+        return self.problem
 
     def losses(self, model: Model) -> Floats:
         """Return the loss of a model at each held-out entry, one part after the other."""
-        crew, terms = self._spread.crew, told(self._spread, model)
-        return np.concatenate(crew.ask_each("held_out_losses", [(each,) for each in terms]))
+        given = [(each,) for each in working(model).told]
+        return np.concatenate(self.problem.crew.ask_each("held_out_losses", given))
 
     def training_losses(self, model: Model) -> Floats:
         """Return the loss of a model at some of the fitted entries."""
-        crew, terms = self._spread.crew, told(self._spread, model)
         every = max(1, len(self.problem.observations) // ENOUGH)
-        return np.concatenate(crew.ask_each("some_losses", [(FITTED, each, every) for each in terms]))
-
-    @property
-    def _spread(self) -> SpreadProblem:
-        return cast(SpreadProblem, self.problem)
+        given = [(FITTED, each, every) for each in working(model).told]
+        return np.concatenate(self.problem.crew.ask_each("some_losses", given))
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class SpreadValues:
     """The values of held-out entries whose coordinates are on the workers."""
 
     values: Floats
 
 
-def told(problem: SpreadProblem, model: Model) -> list[list[Any]]:
-    """Return a model of NORT as each part is told of it."""
-    if not isinstance(model, FoldedLowRank) or not all(isinstance(part.v, Rows) for part in model.components):
-        raise TypeError(f"a model on the workers is needed, but {model!r} was given.")
-    storage = cast(SpreadStorage, problem.sparse_storage(model.modes))
-    return storage.terms(model.components, model.weights)
+def working(model: Model) -> WorkingModel:
+    """Return a model of a run on workers as what it is."""
+    if not isinstance(model, WorkingModel):
+        raise TypeError(f"a model of a run on workers is needed, but {model!r} was given.")
+    return model

@@ -1,4 +1,10 @@
-"""Matrices and vectors that are on the workers, as the driver sees them."""
+"""Matrices and vectors that are on the workers, as the driver sees them.
+
+`Rows` behave as an array does: they are multiplied, added, put into components, and these into models that searches and
+callbacks keep for as long as they like. So no piece of this code knows when they are needed last, and like the memory
+of an array, theirs on the workers ends with the last reference. `Seen` belong to a point or a step of one run, which
+let go of them by name.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +16,7 @@ import numpy as np
 from .._support.types import Floats
 from .crew import Crew
 from .cutting import Cut
+from .part import Inner
 
 
 class Rows:
@@ -101,34 +108,25 @@ def overlaps(pairs: Sequence[tuple[Rows, Rows]]) -> list[Floats]:
 
 
 class Seen:
-    """The values of a point at the observed entries, which are on the workers.
+    """A number at each observed entry, on the workers: the values of a point, or a multiple of the gradient there.
 
     Parameters
     ----------
     crew
         The workers.
-    loss
-        The sum of the losses; NaN for a point at which nobody asks for it.
-    products
-        The inner products of each pair of its components.
     dtype
-        The type of the values.
+        The type of the numbers.
+    inner
+        What the workers said of a point when they computed its values; None for what was not made from components.
     """
 
-    def __init__(
-        self, crew: Crew, dtype: np.dtype[np.floating], loss: float = float("nan"), products: Floats | None = None
-    ) -> None:
-        self.dtype, self.loss, self.products = dtype, loss, products
-        self.name = crew.new_name()
-        self._end = weakref.finalize(self, crew.drop, self.name)
-        self._end.atexit = False
+    def __init__(self, crew: Crew, dtype: np.dtype[np.floating], inner: Inner | None = None) -> None:
+        self._crew, self.dtype, self.inner = crew, dtype, inner
+        self.name = crew.new_vector()
 
-
-class Slope:
-    """A multiple of the gradient at the observed entries, which workers compute when they stand at its point."""
-
-    def __init__(self, seen: Seen, scale: float) -> None:
-        self.seen, self.scale = seen, scale
+    def release(self) -> None:
+        """Let the workers forget it."""
+        self._crew.drop_vector(self.name)
 
 
 def spread(crew: Crew, cut: Cut, v: Floats, mode: int) -> Rows:

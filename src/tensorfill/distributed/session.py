@@ -24,7 +24,7 @@ from .crew import Crew
 from .cutting import Cut, cut_evenly
 from .model import SpreadModel
 from .part import ALL, FITTED, Part
-from .problem import HeldOut, SpreadProblem, SpreadSplit, told
+from .problem import SpreadProblem, SpreadSplit, SpreadValues, working
 from .table import SpreadTable
 
 USUAL_RANK = 10
@@ -100,8 +100,8 @@ class Session:
         share = min(share, MOST_HELD_OUT / self.table.count)
         answers = self.crew.settle("hold_out", [(share, seed)] * self.cut.parts)
         fitted = sum(count for count, _, _ in answers)
-        held_out: Any = HeldOut(np.concatenate([values for _, _, values in answers]))
-        return SpreadSplit(self._problem(FITTED, fitted, f"without {share} by {seed}"), held_out=held_out)
+        held_out = SpreadValues(np.concatenate([values for _, _, values in answers]))
+        return SpreadSplit(self._problem(FITTED, fitted, f"without {share} by {seed}"), held_out)
 
     def whole(self) -> SpreadProblem:
         """Return the problem of all entries; what was made for a split makes room."""
@@ -110,9 +110,7 @@ class Session:
 
     def left_there(self, model: Model) -> SpreadModel:
         """Return a model of the workers as one that stays on them when everything else is gone."""
-        cut, terms = self.cut, told(self._problem(ALL, self.table.count), model)
-        parts = self.crew.left_there("model", [(each,) for each in terms])
-        return SpreadModel(self.connection.client, cut.shape, cut.mode, cut.bounds, parts)
+        return working(model).left_there
 
     def close(self) -> None:
         """Remove the entries from the workers, and all that was computed with them."""

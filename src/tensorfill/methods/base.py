@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import ClassVar, Self
@@ -32,6 +32,7 @@ from .loop import Resumable as Resumable
 from .loop import Solver as Solver
 from .loop import Status as Status
 from .loop import Stopped as Stopped
+from .objective import Smooth
 from .problem import Problem
 from .settings import Axis as Axis
 from .settings import Power, check_settings, declared, loss_less, real, searched, setting, whole
@@ -182,6 +183,10 @@ class Method(ABC):
         The class attributes `square_only`, `fewest_modes` and `whole_tensors` are checked here; a subclass adds its own
         conditions.
         """
+        self._check_kind(problem)
+
+    def _check_kind(self, problem: Smooth) -> None:
+        """Check what the class says of itself."""
         shape, dtype = problem.observations.shape, problem.observations.dtype
         allowed = (Square, Robust) if self.takes_robust else Square
         if self.square_only and not isinstance(problem.loss, allowed):
@@ -245,7 +250,33 @@ class Method(ABC):
             It does not count as converged before this many iterations, because momentum must build up and the first
             steps change little.
         """
-        self.check(problem)
+        return self._solved(
+            problem,
+            lambda: self.check(problem),
+            lambda draws: self.prepare(problem, start, draws),
+            start=start,
+            held_out=held_out,
+            rng=rng,
+            callback=callback,
+            clock=clock,
+            at_least=at_least,
+        )
+
+    def _solved(
+        self,
+        problem: Smooth,
+        check: Callable[[], None],
+        prepare: Callable[[np.random.Generator], Solver],
+        *,
+        start: Model | None,
+        held_out: Observations | None,
+        rng: np.random.Generator | int | None,
+        callback: Callback | None,
+        clock: Clock | None,
+        at_least: int,
+    ) -> Result:
+        """Run the loop; `check` and `prepare` know which kind of problem the method takes, see `solve`."""
+        check()
         if self.open_settings:
             raise ValueError(
                 f"{listed(self.open_settings)} of method '{self.name}' is 'auto', which tensorfill.complete chooses on "
@@ -258,7 +289,7 @@ class Method(ABC):
 
         def iterated(draft: Draft) -> Result:
             limits = Limits(self.max_iter, self.tol, at_least)
-            return Loop(self.prepare(problem, start, rng), rng, draft, score).run(limits, callback, clock)
+            return Loop(prepare(rng), rng, draft, score).run(limits, callback, clock)
 
         return clock.journal.recall(
             ("solve", self, problem, start, held_out, at_least),
@@ -268,5 +299,5 @@ class Method(ABC):
         )
 
 
-def _error_at(held_out: Observations, problem: Problem, model: Model) -> float:
+def _error_at(held_out: Observations, problem: Smooth, model: Model) -> float:
     return error(problem.loss, model.predict(held_out.coords), held_out.values)

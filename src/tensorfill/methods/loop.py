@@ -157,6 +157,10 @@ class Resumable(Protocol):
         """Restore the state of another solver."""
 
 
+class ResumableSolver(Solver, Resumable, Protocol):
+    """A solver that can say where it stands."""
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What a method returns, or a recipe.

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
 from .._support.types import Floats, Integers
 from ..algebra.columns import ColumnStorage
+from ..algebra.component import Component
 from ..algebra.pattern import SparsePattern
 from ..algebra.pieces import in_pieces
 from ..algebra.roughness import Roughness
-from ..algebra.storage import DenseStorage, SparseStorage, Storage
+from ..algebra.storage import DenseStorage, LocalPoint, LocalStorage, SparseStorage
 from ..losses import Huber, Loss, Square
+from ..models import FoldedColumns, FoldedLowRank, Model
 from ..observations import Observations
+from .folding import model_of, starting_components
+from .loop import ResumableSolver, Solver
+from .memory import check_factors_fit, dense_is_faster, sparse_columns
 
-if TYPE_CHECKING:
-    from .loop import Solver
+Modes = tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Storages:
+    """The storages of some observations, by their modes, each made when it is first asked for."""
+
+    sparse: dict[Modes, SparseStorage] = field(default_factory=dict)
+    columns: dict[tuple[Modes, Modes], ColumnStorage] = field(default_factory=dict)
+    dense: DenseStorage | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +55,12 @@ class Problem:
     loss: Loss
     roughness: Roughness | None = None
     offset: Floats | None = None
-    _storages: dict[Hashable, Storage] = field(default_factory=dict, init=False, repr=False)
+    _storages: Storages = field(default_factory=Storages, init=False, repr=False)
 
-    is_spread: ClassVar[bool] = False
-    """Whether the entries are distributed over several machines, with one kind of storage."""
+    @property
+    def here(self) -> Problem:
+        """The problem itself: its entries are on this machine."""
+        return self
 
     @property
     def curvature(self) -> float:
@@ -126,28 +141,61 @@ class Problem:
         in_pieces(len(seen), fill)
         return out
 
-    def watched(self, solver: Solver) -> Solver:
-        """Return a solver of this problem, possibly wrapped to do more work around each step."""
+    # For NORT, which also works with entries on other machines; see `tensorfill.methods.objective`
+
+    def watched(self, solver: ResumableSolver) -> Solver:
+        """Return the solver."""
         return solver
 
-    def sparse_storage(self, modes: tuple[int, ...]) -> SparseStorage:
-        """Return the sparse storage for these modes, created once for all methods."""
-        if modes not in self._storages:
-            self._storages[modes] = SparseStorage(self.observations, modes)
-        return cast(SparseStorage, self._storages[modes])
+    def at_work(self) -> AbstractContextManager[object]:
+        """Return a context for one run, at whose end nothing is to be tidied up."""
+        return nullcontext()
 
-    def column_storage(self, modes: tuple[int, ...], sparse: tuple[int, ...]) -> ColumnStorage:
+    def components_of(self, start: Model | None, modes: Sequence[int], storage: LocalStorage) -> list[Component]:
+        """Return one component for each mode: that of `start`, or zero if it has none."""
+        return starting_components(start, self.observations, modes, storage)
+
+    def model_of(self, point: LocalPoint, storage: LocalStorage) -> FoldedLowRank | FoldedColumns:
+        """Return a point of a storage as a model."""
+        return model_of(point, self.observations.shape, storage)
+
+    # Where iterates live
+
+    def storage_for(self, kind: str, modes: Modes) -> LocalStorage:
+        """Return a storage of a kind: ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"`` for what suits best."""
+        if kind == "dense" or (kind == "auto" and dense_is_faster(self.observations)):
+            return self.dense_storage()
+        if sparse := self.sparse_columns(kind, modes):
+            return self.column_storage(modes, sparse)
+        check_factors_fit(self.observations, modes)
+        return self.sparse_storage(modes)
+
+    def sparse_columns(self, kind: str, modes: Modes) -> Modes:
+        """Return the modes whose components are kept at the observed columns only, by a storage of this kind."""
+        if kind == "columns":
+            return sparse_columns(self.observations, modes, fewest=0)
+        if kind == "auto" and self.roughness is None:
+            return sparse_columns(self.observations, modes)
+        return ()
+
+    def sparse_storage(self, modes: Modes) -> SparseStorage:
+        """Return the sparse storage for these modes, made once for all methods."""
+        if modes not in self._storages.sparse:
+            self._storages.sparse[modes] = SparseStorage(self.observations, modes)
+        return self._storages.sparse[modes]
+
+    def column_storage(self, modes: Modes, sparse: Modes) -> ColumnStorage:
         """Return the storage of components at observed columns for the modes `sparse`, and at all for the others."""
-        if (modes, sparse) not in self._storages:
-            self._storages[modes, sparse] = ColumnStorage(self.observations, modes, sparse)
-        return cast(ColumnStorage, self._storages[modes, sparse])
+        if (modes, sparse) not in self._storages.columns:
+            self._storages.columns[modes, sparse] = ColumnStorage(self.observations, modes, sparse)
+        return self._storages.columns[modes, sparse]
 
-    def pattern(self, modes: tuple[int, ...]) -> SparsePattern:
-        """Return the positions of the observed entries in the unfoldings along these modes, computed once."""
+    def pattern(self, modes: Modes) -> SparsePattern:
+        """Return the places of the observed entries in the unfoldings along these modes, made once for all methods."""
         return self.sparse_storage(modes).pattern
 
-    def dense_storage(self) -> Storage:
-        """Return the dense storage, created once for all methods."""
-        if None not in self._storages:
-            self._storages[None] = DenseStorage(self.observations)
-        return self._storages[None]
+    def dense_storage(self) -> DenseStorage:
+        """Return the dense storage, made once for all methods."""
+        if self._storages.dense is None:
+            self._storages.dense = DenseStorage(self.observations)
+        return self._storages.dense

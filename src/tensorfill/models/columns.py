@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .tucker import Tucker
 
 
-class FoldedColumns(OfComponents):
+class FoldedColumns(OfComponents[Floats]):
     """Low-rank matrices, each folded into a tensor along its mode, and known at some columns only.
 
     At an entry, the model is the mean of the components that are known at its columns, with their weights,

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._support.types import Floats, Integers, Matrix
-from ..algebra.component import Component, WeightedComponent
+from ..algebra.component import Component, LowRank
 from ..algebra.crossmode import inner_product_of_sums
 from ..algebra.operators import add_dense
+from ..algebra.tall import V
 from ..algebra.unfolding import column_index, columns, sizes_around, times, unfold
 from .base import Model
 
@@ -24,10 +25,10 @@ CHUNK = 2**16
 """The number of entries predicted at a time; the rows gathered for them fit in the cache."""
 
 
-class OfComponents(Model):
+class OfComponents(Model, Generic[V]):
     """A model that consists of low-rank matrices, each folded into a tensor along its mode."""
 
-    components: tuple[Component, ...]
+    components: tuple[LowRank[V], ...]
     weights: tuple[float, ...]
 
     def __repr__(self) -> str:
@@ -39,7 +40,7 @@ class OfComponents(Model):
         return tuple(component.mode for component in self.components)
 
     @property
-    def terms(self) -> list[WeightedComponent]:
+    def terms(self) -> list[tuple[float, LowRank[V]]]:
         """The weighted components."""
         return list(zip(self.weights, self.components, strict=True))
 
@@ -54,7 +55,7 @@ class OfComponents(Model):
         return tuple(component.rank for component in self.components)
 
 
-class FoldedLowRank(OfComponents):
+class FoldedLowRank(OfComponents[Floats]):
     """X = sum_d w_d fold_d(u_d diag(s_d) v_d^T), equation (lowrf) of the paper with the weights that it omits.
 
     Parameters

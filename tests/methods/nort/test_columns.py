@@ -14,7 +14,7 @@ from tensorfill.algebra.storage import SparseStorage
 from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.graphs import chain
 from tensorfill.losses import Square
-from tensorfill.methods.nort import memory
+from tensorfill.methods import memory
 from tensorfill.methods.problem import Problem
 from tensorfill.models import FoldedColumns, FoldedLowRank, Tucker
 from tensorfill.penalties import LSP, CappedL1, Nuclear

@@ -17,6 +17,7 @@ from tensorfill.methods.problem import Problem
 from tensorfill.penalties import LSP, Nuclear
 
 SPARSE = synthetic((14, 13, 12), rank=2, rng=0).observations
+FEW = SPARSE.select(np.arange(len(SPARSE)) % (len(SPARSE) // 30) == 0)
 DENSE = Observations.from_dense(SPARSE.to_dense())
 
 SETTINGS = {
@@ -25,6 +26,7 @@ SETTINGS = {
     "adaptive momentum": {"momentum": "adaptive"},
     "no momentum": {"momentum": False},
     "polish": {"polish": True, "storage": "sparse"},
+    "observed columns": {"storage": "columns", "data": FEW},
     "single precision": {"storage": "sparse", "dtype": np.float32},
 }
 
@@ -50,7 +52,7 @@ def same(one, other):
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_a_restored_solver_makes_the_same_steps(kind, steps, tmp_path):
     given = dict(SETTINGS[kind])
-    problem = Problem(SPARSE.astype(given.pop("dtype", np.float64)), Square())
+    problem = Problem(given.pop("data", SPARSE).astype(given.pop("dtype", np.float64)), Square())
     method = Nort(**({"lam": 0.05, "penalty": LSP(0.5), "max_rank": 4, "polish": False} | given))
     rng, other_rng = np.random.default_rng(0), np.random.default_rng(0)
     first = method.prepare(problem, None, rng)

@@ -24,11 +24,11 @@ import numpy as np
 from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...algebra.component import Component
-from ...algebra.storage import Point, Storage
+from ...algebra.storage import LocalPoint, LocalStorage
 from ...algebra.svd import Unfolding, orthonormal
 from ...algebra.unfolding import columns
 from ...methods.base import Callback, Method, Progress, Result
-from ...methods.nort.memory import check_factors_fit, dense_is_faster
+from ...methods.memory import check_factors_fit, dense_is_faster
 from ...methods.nort.modes import regularised_modes
 from ...methods.problem import Problem
 from ...methods.settings import one_axis, ranks, setting
@@ -118,7 +118,7 @@ class Tmac(Method):
                 f"modes {modes}, but it is {start!r}."
             )
         if dense_is_faster(observations):
-            storage = problem.dense_storage()
+            storage: LocalStorage = problem.dense_storage()
         else:
             check_factors_fit(observations, modes)
             storage = problem.sparse_storage(modes)
@@ -145,7 +145,7 @@ class TmacSolver:
     def __init__(
         self,
         problem: Problem,
-        storage: Storage,
+        storage: LocalStorage,
         components: Sequence[Component],
         ranks: Sequence[int],
         rng: np.random.Generator,
@@ -154,7 +154,7 @@ class TmacSolver:
         self._weights = [1 / len(components)] * len(components)
         self._stand(storage.point(components, self._weights))
 
-    def _stand(self, point: Point) -> None:
+    def _stand(self, point: LocalPoint) -> None:
         """Take a point as the current one."""
         squares = [weight * float(np.vdot(part.s, part.s)) for weight, part in point.terms]
         error = self._problem.value(point.seen)
@@ -171,14 +171,17 @@ class TmacSolver:
 
     def step(self) -> None:
         """Update A_d and B_d of every mode, and then Z."""
-        unfolding = self._storage.unfoldings(self._point, self._problem.gradient(self._point.seen, -1.0))
-        tasks = [
-            partial(self._refitted, part.mode, unfolding(part.mode), grown_to(part.v, rank, part.u.shape[0], self._rng))
-            for part, rank in zip(self._point.components, self._ranks, strict=True)
-        ]
-        self._stand(self._storage.point(self._storage.each(tasks), self._weights))
+        change = self._problem.gradient(self._point.seen, -1.0)
+        parts = list(zip(self._point.components, self._ranks, strict=True))
+        with self._storage.unfoldings(self._point, change) as unfolding:
+            tasks = [
+                partial(self._refitted, x.mode, unfolding(x.mode), grown_to(x.v, rank, x.u.shape[0], self._rng))
+                for x, rank in parts
+            ]
+            components = self._storage.each(tasks)
+        self._stand(self._storage.point(components, self._weights))
 
-    def _refitted(self, mode: int, matrix: Unfolding, right: Floats) -> Component:
+    def _refitted(self, mode: int, matrix: Unfolding[Floats], right: Floats) -> Component:
         return Component(mode, *refitted(matrix, right))
 
 
@@ -191,8 +194,8 @@ def grown_to(vectors: Floats, rank: int, most: int, rng: np.random.Generator) ->
     return np.hstack([vectors, fresh])
 
 
-def refitted(matrix: Unfolding, right: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the projection of a matrix M onto the span of ``M @ right``, as a singular value decomposition.
+def refitted(matrix: Unfolding[Floats], right: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the projection of a matrix M onto the span of ``M @ right``, as singular vectors and values.
 
     This is one update of A, then B, in the fit of A B^T to M.
     """

@@ -11,7 +11,7 @@ import numpy as np
 from ..._support.types import Floats
 from ...algebra.component import Component
 from ...methods.base import Method, Unsuited
-from ...methods.nort.memory import check_factors_fit
+from ...methods.memory import check_factors_fit
 from ...methods.nort.modes import regularised_modes
 from ...methods.problem import Problem
 from ...models import FoldedLowRank, Model

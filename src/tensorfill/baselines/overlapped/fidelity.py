@@ -6,6 +6,7 @@ problem at each observed entry.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,8 +38,8 @@ class Fidelity(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class AtEntries:
-    """Base class of data terms: the problem, and the positions of its entries."""
+class AtEntries(ABC):
+    """What these have in common: the problem, and where its entries are."""
 
     problem: Problem
 
@@ -63,8 +64,9 @@ class AtEntries:
         full.reshape(-1)[observations.positions] = values
         return full
 
+    @abstractmethod
     def _entries(self, near: Floats, weight: float) -> Floats:
-        raise NotImplementedError
+        """Return the entries of `closest` that are observed, from those of `near`."""
 
 
 class Fixed(AtEntries):

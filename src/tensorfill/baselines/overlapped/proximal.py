@@ -25,9 +25,9 @@ from ...algebra.component import Component
 from ...algebra.operators import add_dense
 from ...algebra.spectral import shrunk_component
 from ...methods.base import Progress, Solver
+from ...methods.folding import starting_components
 from ...methods.nort.method import Nort
 from ...methods.nort.proximal_average import ProximalAverage
-from ...methods.nort.solver import starting_components
 from ...methods.problem import Problem
 from ...methods.settings import loss_less, none_or, real, setting
 from ...models import FoldedLowRank, Model

@@ -30,8 +30,8 @@ from ...algebra.roughness import Operator
 from ...algebra.spectral import shrunk_component, singular_values
 from ...algebra.unfolding import times
 from ...methods.base import Progress
+from ...methods.folding import starting_components
 from ...methods.nort.proximal_average import ProximalAverage
-from ...methods.nort.solver import starting_components
 from ...methods.problem import Problem
 from ...models import Dense, FoldedLowRank, Model
 from ...penalties import Penalty, weight_for_cut

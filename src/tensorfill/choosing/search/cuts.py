@@ -61,7 +61,7 @@ class CutSearch:
     def run(self, trials: Trials) -> None:
         """Follow a path of cuts, then paths at other q, then try the cuts around the best, and graphs."""
         self._trials = trials
-        largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.problems)
+        largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.local_problems)
         # Data that is zero everywhere has no scale, and any cut gives zero.
         path = self._follow(Threshold(largest or 1.0, self._family.first), None)
         lead = path[max(path.index(trials.leader) - LEAD, 0)]
@@ -119,6 +119,6 @@ class CutSearch:
     def _method(self, candidate: Threshold) -> Overlapped:
         """Return the method with the penalty and the lambda of a candidate."""
         penalty = self._family.make(candidate.cut, candidate.q)
-        unit = self._settings.regulariser(self._trials.problem_at(candidate.mu))
+        unit = self._settings.regulariser(self._trials.local[0].at(candidate.mu))
         total = weight_for_cut(penalty, candidate.cut) * unit.tau
         return self._settings.weighted(total / len(unit.modes), penalty)

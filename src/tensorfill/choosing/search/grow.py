@@ -97,7 +97,7 @@ class GrowSearch(GrowState):
     def run(self, trials: Trials) -> None:
         """Grow a Tucker model, and then look for its simplest form."""
         self._trials = trials
-        entries = zip(trials.problems, trials.unseen, strict=True)
+        entries = zip(trials.local_problems, trials.unseen, strict=True)
         self._growths = [Growth(problem.observations, trials.rng, trials.clock, unseen) for problem, unseen in entries]
         if self._settings.rank == "auto":
             self._grow_from_zero()

@@ -44,7 +44,7 @@ class NortSearch(PathFollower):
         self._begin(trials)
         top = self._top(self._family.first)
         nothing = all(self._base.relates_nothing(problem, self.modes) for problem in trials.problems)
-        if trials.splits[0].adds or nothing:
+        if any(split.adds for split in trials.local) or nothing:
             # The mean and the effects may be all there is, so zero is an answer too.
             self._try(top.lower(-1), None)
         if nothing:
@@ -195,16 +195,16 @@ class NortSearch(PathFollower):
         trials = self._trials
         models = [_in_tucker_form(model) for model in trials.found or ()]
         starts = [model for model in models if model is not None and model.core.size]
-        if len(starts) < len(trials.problems):
+        if not starts or len(starts) < len(trials.local):
             return
         best = trials.leader.candidate
         noise = max(
             largest_cut(self._base, problem.beyond(model.predict(problem.observations.coords)), trials.rng)
-            for problem, model in zip(trials.problems, starts, strict=True)
+            for problem, model in zip(trials.local_problems, starts, strict=True)
         )
         ranks = [max(start.ranks[mode] for start in starts) for mode in self.modes]
         cut, weights = max(noise, best.cut * SMALLEST_CUT) / math.sqrt(RATIO), (1 / len(self.modes),) * len(self.modes)
-        pairs = zip(trials.problems, starts, strict=True)
+        pairs = zip(trials.local_problems, starts, strict=True)
         self._try(
             replace(best, cut=cut, weights=weights),
             [self._base.folded(problem, start, self.modes, weights) for problem, start in pairs],

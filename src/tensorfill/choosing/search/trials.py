@@ -13,13 +13,15 @@ import numpy as np
 from ..._support.clock import Clock
 from ..._support.parallel import side_by_side
 from ..._support.types import Floats
+from ...graphs.reduction import Graph
 from ...losses import is_score
 from ...methods.base import Callback, Method, Record, Result, Status
+from ...methods.objective import Objective
 from ...methods.problem import Problem
 from ...models import Model
 from ...observations import Observations
 from ..context import Context
-from ..holdout.splits import Split, losses_of
+from ..holdout.splits import Split
 from ..recipe import Recipe
 from ..run import run
 from .base import PathPoint, Trial
@@ -29,6 +31,35 @@ STIFFNESSES = (0.03, 0.3, 3.0)
 
 CHECKED_EVERY, FIRST_CHECK = 3, 6
 """A variation of an answer is looked at every so many iterations, and given up after the second at the earliest."""
+
+
+class HeldOutSplit(Protocol):
+    """The entries to fit and the entries to score with, wherever they are; `Split` has them on this machine."""
+
+    @property
+    def problem(self) -> Objective[Any, Any]:
+        """What is fitted."""
+
+    @property
+    def held_out(self) -> object:
+        """The entries to score with."""
+
+    @property
+    def graphs(self) -> Mapping[int, Graph]:
+        """The graphs on the slices of the problem, by mode."""
+
+    @property
+    def held_out_values(self) -> Floats:
+        """The values of the entries to score with."""
+
+    def at(self, mu: float) -> Objective[Any, Any]:
+        """Return the problem with the roughness of its graphs."""
+
+    def losses(self, model: Model) -> Floats:
+        """Return the loss of a model of the problem at each held-out entry."""
+
+    def training_losses(self, model: Model) -> Floats:
+        """Return the loss of a model of the problem at some of the fitted entries."""
 
 
 @dataclass(eq=False)
@@ -52,7 +83,7 @@ class Trials:
         The answer of another method on each split, which a search may start from.
     """
 
-    splits: Sequence[Split]
+    splits: Sequence[HeldOutSplit]
     context: Context
     before: tuple[str, ...] = ()
     tried: Callable[[Trial], None] | None = None
@@ -75,16 +106,26 @@ class Trials:
         return self.context.clock
 
     @property
-    def problems(self) -> Sequence[Problem]:
+    def problems(self) -> Sequence[Objective[Any, Any]]:
         """The entries to fit of every split, without the roughness of graphs."""
         return [split.problem for split in self.splits]
+
+    @property
+    def local(self) -> Sequence[Split]:
+        """The splits whose entries are on this machine."""
+        return [split for split in self.splits if isinstance(split, Split)]
+
+    @property
+    def local_problems(self) -> Sequence[Problem]:
+        """The entries to fit of these splits."""
+        return [split.problem for split in self.local]
 
     @property
     def stiffnesses(self) -> Sequence[float]:
         """The weights of the graph Laplacians to try; none without graphs."""
         return STIFFNESSES if self.splits[0].graphs else ()
 
-    def problem_at(self, mu: float) -> Problem:
+    def problem_at(self, mu: float) -> Objective[Any, Any]:
         """Return the entries to fit of the first split, with the roughness of its graphs."""
         return self.splits[0].at(mu)
 
@@ -103,7 +144,7 @@ class Trials:
     @property
     def unseen(self) -> Sequence[Observations | None]:
         """The held-out entries of every split in the terms of its problem; None if that leaves out slices."""
-        return [split.unseen for split in self.splits]
+        return [split.unseen for split in self.local]
 
     @property
     def held_out_values(self) -> Floats:
@@ -112,7 +153,7 @@ class Trials:
 
     def predictions(self, models: Sequence[Model]) -> Floats:
         """Return the predictions at the held-out entries, from one model for each split."""
-        return np.concatenate([split.predict(model) for split, model in zip(self.splits, models, strict=True)])
+        return np.concatenate([split.predict(model) for split, model in zip(self.local, models, strict=True)])
 
     def prefer(self, trial: Trial) -> None:
         """Take a trial as the best so far, by a rule of the search's own."""
@@ -207,7 +248,7 @@ class Trials:
         models = [result.model for result in results]
         pairs = zip(self.splits, models, strict=True)
         training = np.concatenate([split.training_losses(model) for split, model in pairs])
-        losses = losses_of(self.splits, models)
+        losses = np.concatenate([split.losses(model) for split, model in zip(self.splits, models, strict=True)])
         point = PathPoint(
             method=method,
             tried=dict(tried),
@@ -236,7 +277,7 @@ class GivingUp:
         The caller's own, which is asked first.
     """
 
-    def __init__(self, split: Split, start: Model, callback: Callback | None) -> None:
+    def __init__(self, split: HeldOutSplit, start: Model, callback: Callback | None) -> None:
         self._split, self._callback = split, callback
         self._errors = [error_of(split.losses(start))]
         self._given_up = False

@@ -35,7 +35,7 @@ class Walk:
 
     def run(self, trials: Trials) -> None:
         """Walk along every axis in turn."""
-        axes = self._method.axes(trials.problems[0], trials.rng)
+        axes = self._method.axes(trials.local_problems[0], trials.rng)
         chosen: dict[str, Any] = {axis.setting: axis.meanwhile for axis in axes}
         for axis in axes:
             before = trials.best

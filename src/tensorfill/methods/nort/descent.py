@@ -16,15 +16,15 @@ import numpy as np
 
 from ..._support.clock import Clock
 from ...algebra.svd import subspace_svd
+from ...algebra.tall import E, V
 from ...models import Model
 from ...penalties import cut, weight_for_cut
 from ..base import Callback, Progress, Result
-from ..problem import Problem
+from ..loop import ResumableSolver
+from ..objective import Objective, Smooth
 
 if TYPE_CHECKING:
     from .method import Nort
-    from .polishing import PolishingSolver
-    from .solver import NortSolver
 
 RATIO = 0.75
 """The ratio of consecutive thresholds on a path."""
@@ -59,7 +59,7 @@ class RankGuard:
         The method and the problem.
     """
 
-    def __init__(self, solver: NortSolver | PolishingSolver, settings: Nort, problem: Problem) -> None:
+    def __init__(self, solver: ResumableSolver, settings: Nort, problem: Smooth) -> None:
         self._solver, self._problem = solver, problem
         self._regulariser = settings.regulariser(problem)
 
@@ -111,14 +111,14 @@ def room_for(limits: Sequence[int], ranks: Sequence[int]) -> tuple[int, ...]:
     return tuple(min(most, 2 * rank + SPARE_RANK) for most, rank in zip(limits, ranks, strict=True))
 
 
-def with_room(method: Nort, problem: Problem, start: Model | None) -> Nort:
-    """Return the method of the next point of a path, with rank limits that allow the ranks of `start` to grow."""
+def with_room(method: Nort, problem: Smooth, start: Model | None) -> Nort:
+    """Return the method of the next point of a path, with room for the ranks of `start` to grow."""
     limits = method.regulariser(problem).max_ranks
     return replace(method, max_rank=room_for(limits, (0,) * len(limits) if start is None else start.ranks))
 
 
 def approached(
-    settings: Nort, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+    settings: Nort, problem: Objective[E, V], *, rng: np.random.Generator, callback: Callback | None, clock: Clock
 ) -> Result | None:
     """Return the answer just above the lambda of `settings`, reached through larger ones; None if zero is near enough.
 
@@ -134,8 +134,8 @@ def approached(
     return result
 
 
-def _stages(settings: Nort, problem: Problem, rng: np.random.Generator) -> Iterator[Nort]:
-    """Return the method with decreasing lambdas, all above the requested one."""
+def _stages(settings: Nort, problem: Objective[E, V], rng: np.random.Generator) -> Iterator[Nort]:
+    """Return the method with falling lambdas, all above its own."""
     regulariser = settings.regulariser(problem)
     largest = largest_cut(settings, problem, rng)
     if regulariser.total == 0 or largest == 0:
@@ -158,16 +158,18 @@ def _stages(settings: Nort, problem: Problem, rng: np.random.Generator) -> Itera
         now *= RATIO
 
 
-def largest_cut(settings: Nort, problem: Problem, rng: np.random.Generator) -> float:
+def largest_cut(settings: Nort, problem: Objective[E, V], rng: np.random.Generator) -> float:
     """Return the threshold at which the answer is zero: the largest singular value of grad f(0) / tau, unfolded."""
     regulariser = settings.regulariser(problem)
     storage = settings.storage_for(problem, regulariser.modes)
     shape, dtype = problem.observations.shape, problem.observations.dtype
-    zero = storage.point([storage.zero(mode, dtype) for mode in regulariser.modes], regulariser.weights)
-    unfolding = storage.unfoldings(zero, problem.gradient(zero.seen, -1 / regulariser.tau))
     largest = 0.0
-    for mode in regulariser.modes:
-        start = rng.standard_normal((shape[mode], min(4, shape[mode]))).astype(dtype)
-        s = subspace_svd(unfolding(mode), start, sweeps=5).s
-        largest = max(largest, float(s[0]) if len(s) else 0.0)
+    with problem.at_work():
+        zero = storage.point([storage.zero(mode, dtype) for mode in regulariser.modes], regulariser.weights)
+        change = problem.gradient(zero.seen, -1 / regulariser.tau)
+        with storage.unfoldings(zero, change) as unfolding:
+            for mode in regulariser.modes:
+                start = rng.standard_normal((shape[mode], min(4, shape[mode]))).astype(dtype)
+                s = subspace_svd(unfolding(mode), start, sweeps=5).s
+                largest = max(largest, float(s[0]) if len(s) else 0.0)
     return largest

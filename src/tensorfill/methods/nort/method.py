@@ -11,19 +11,25 @@ import numpy as np
 
 from ..._support.checks import is_auto, real_number, whole_number
 from ..._support.clock import Clock
+from ..._support.parallel import one_blas_thread
 from ...algebra.columns import ColumnStorage
-from ...algebra.storage import Storage
+from ...algebra.storage import DenseStorage, Storage
+from ...algebra.tall import E, V
 from ...algebra.unfolding import columns
 from ...losses import Square
 from ...models import FoldedColumns, FoldedLowRank, Model, Tucker
+from ...models.folded import OfComponents
+from ...observations import Observations
 from ...penalties import Nuclear, Penalty, make_penalty
 from ...penalties.family import SCALED_BY_CUT
 from ...penalties.thresholds import has_threshold, is_set_to_zero
 from ..base import STAGES, Callback, Method, Result, Solver
+from ..loop import ResumableSolver
+from ..memory import are_alone, dense_is_faster
+from ..objective import Objective, Smooth
 from ..problem import Problem
 from ..settings import Power, flag_or, loss_less, one_of, own_search, setting
 from .descent import RankGuard, approached
-from .memory import are_alone, check_factors_fit, dense_is_faster, sparse_columns
 from .modes import per_mode, regularised_modes
 from .momentum import make_momentum
 from .polishing import PolishingSolver, TuckerPolish
@@ -116,9 +122,11 @@ class Nort(Method):
         changed = regulariser_in_unit(self.lam, self.penalty, self.theta, exponent, loss)
         return replace(super().in_unit(exponent, loss, order), **changed)
 
-    def check(self, problem: Problem) -> None:
-        """Raise an error for a tau, a lambda or a polish that does not suit this problem."""
-        super().check(problem)
+    def check(self, problem: Smooth) -> None:
+        """Refuse settings that cannot work: a tau, a lambda, or a polish that is not for this problem."""
+        self._check_kind(problem)
+        if self.polish is True and problem.here is None:
+            raise ValueError("polish=True needs all entries on this machine, but they are on several; leave it out.")
         if self.polish is True and self.sparse_columns(problem, self._modes_for(problem)):
             raise ValueError(
                 "polish=True needs components at all columns, but this tensor has so many columns that components are "
@@ -135,51 +143,84 @@ class Nort(Method):
                 f"{problem.loss!r}{'' if problem.roughness is None else ' with graphs'}; leave polish='auto'."
             )
 
-    def relates_nothing(self, problem: Problem, modes: tuple[int, ...]) -> bool:
-        """Return whether components are stored at observed columns only, and hardly any column has two entries."""
-        return self.sparse_columns(problem, modes) == modes and are_alone(problem.observations, modes)
+    def relates_nothing(self, problem: Smooth, modes: tuple[int, ...]) -> bool:
+        """Return whether components are kept at observed columns only, and next to no column has two entries."""
+        here = problem.here
+        return here is not None and self.sparse_columns(here, modes) == modes and are_alone(here.observations, modes)
 
-    def is_silent_somewhere(self, problem: Problem) -> bool:
-        """Return whether components are stored at some columns only, and are undefined at the others."""
+    def is_silent_somewhere(self, problem: Smooth) -> bool:
+        """Return whether components are kept at some columns only, and say nothing at the others."""
         return bool(self.sparse_columns(problem, self._modes_for(problem)))
 
-    def can_start_from(self, model: Model, problem: Problem) -> bool:
+    def can_start_from(self, model: Model, problem: Smooth) -> bool:
         """Return whether `model` consists of folded low-rank matrices of the shape of the data."""
-        return isinstance(model, FoldedLowRank | FoldedColumns) and model.shape == problem.observations.shape
+        return isinstance(model, OfComponents) and model.shape == problem.observations.shape
 
     def approach(
-        self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
+        self, problem: Objective[E, V], *, rng: np.random.Generator, callback: Callback | None, clock: Clock
     ) -> Result | None:
         """Return the answer just above lambda, reached through larger ones, if `descend` asks for it."""
         if not (self.max_rank is None if self.descend == "auto" else self.descend):
             return None
         return approached(self, problem, rng=rng, callback=callback, clock=clock)
 
-    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that starts at `start`, or at zero."""
+    @one_blas_thread
+    def solve(
+        self,
+        problem: Objective[E, V],
+        *,
+        start: Model | None = None,
+        held_out: Observations | None = None,
+        rng: np.random.Generator | int | None = None,
+        callback: Callback | None = None,
+        clock: Clock | None = None,
+        at_least: int = 0,
+    ) -> Result:
+        """Iterate until a stop rule holds; see `Method.solve`. The entries of the problem may be on other machines."""
+        with problem.at_work():
+            return self._solved(
+                problem,
+                lambda: self.check(problem),
+                lambda draws: self.prepare(problem, start, draws),
+                start=start,
+                held_out=held_out,
+                rng=rng,
+                callback=callback,
+                clock=clock,
+                at_least=at_least,
+            )
+
+    def prepare(self, problem: Objective[E, V], start: Model | None, rng: np.random.Generator) -> Solver:
+        """Return a solver that stands at `start`, or at zero."""
         regulariser = self.regulariser(problem)
         convex = all(isinstance(penalty, Nuclear) for penalty in regulariser.penalties)
         # In data that is small or mostly observed, a step of NORT is cheap and effective, and ranks may be high.
         is_large = not dense_is_faster(problem.observations) and not convex
-        may_polish = is_large and _is_least_squares(problem) and not problem.is_spread
-        solver: NortSolver | PolishingSolver
-        if self.polish is True or (self.polish == "auto" and may_polish):
-            polish = TuckerPolish(problem.observations, rng)
-            solver = PolishingSolver(self.solver(problem, start, rng), lambda at: self.solver(problem, at, rng), polish)
+        may_polish = is_large and _is_least_squares(problem)
+        # A polish works with single entries.
+        here = problem.here
+        solver: ResumableSolver
+        if here is not None and (self.polish is True or (self.polish == "auto" and may_polish)):
+            polish = TuckerPolish(here.observations, rng)
+            solver = PolishingSolver(self.solver(here, start, rng), lambda at: self.solver(here, at, rng), polish)
         else:
             solver = self.solver(problem, start, rng)
         # From zero, the first steps of a small lambda may pass through high ranks that later steps reduce.
         guarded = is_large and self.max_rank is None and start is not None
         return problem.watched(RankGuard(solver, self, problem) if guarded else solver)
 
-    def solver(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> NortSolver:
+    def solver(self, problem: Objective[E, V], start: Model | None, rng: np.random.Generator) -> NortSolver[E, V]:
         """Return Algorithm 2 at `start`, or at zero."""
         regulariser = self.regulariser(problem)
         storage = self.storage_for(problem, regulariser.modes)
         return NortSolver(problem, regulariser, storage, make_momentum(self.momentum), self.svd, start, rng)
 
-    def regulariser(self, problem: Problem) -> ProximalAverage:
-        """Return the regulariser of these settings for a problem."""
+    def regulariser(self, problem: Smooth) -> ProximalAverage:
+        """Return the regulariser that these settings mean for a problem."""
+        return self._regulariser_at(problem, self._step_of(problem))
+
+    def _regulariser_at(self, problem: Smooth, tau: float) -> ProximalAverage:
+        """Return the regulariser for this tau."""
         shape = problem.observations.shape
         modes = self._modes_for(problem)
         # While lambda is open, any value gives the modes, the rank limits and tau.
@@ -191,11 +232,10 @@ class Nort(Method):
             full if limit is None else min(full, whole_number(limit, "max_rank", at_least=1))
             for limit, full in zip(limits, most, strict=True)
         )
-        tau = self._step_of(problem)
         return ProximalAverage(modes, lam, self._penalties(modes, sum(lam) / tau), ranks, tau)
 
-    def _check_lambda(self, problem: Problem) -> None:
-        """Raise an error for a lambda that has no effect, and would be reached after hundreds of larger ones."""
+    def _check_lambda(self, problem: Smooth) -> None:
+        """Refuse a lambda that takes nothing away, and would be reached after hundreds of larger ones."""
         found = self.regulariser(problem)
         if found.total == 0 or not math.isfinite(found.tau):
             return
@@ -209,8 +249,8 @@ class Nort(Method):
                 f"largest, {largest:.3g}; raise lam, leave lam='auto', or give lam=0 for no penalty."
             )
 
-    def _step_of(self, problem: Problem) -> float:
-        """Return tau, just above the curvature by default; with less, steps may not lower the objective."""
+    def _step_of(self, problem: Smooth) -> float:
+        """Return tau, just above the curvature by default; with less, steps need not lower the objective."""
         curvature = problem.curvature
         if self.tau is None:
             return STEP_MARGIN * curvature
@@ -222,11 +262,11 @@ class Nort(Method):
             )
         return tau
 
-    def _modes_for(self, problem: Problem) -> tuple[int, ...]:
+    def _modes_for(self, problem: Smooth) -> tuple[int, ...]:
         return regularised_modes(self.modes, problem.observations.shape, len(problem.observations))
 
-    def resolved(self, problem: Problem) -> Self:
-        """Return the same settings with the modes, the lambda and the penalty of each mode, and tau made explicit."""
+    def resolved(self, problem: Smooth) -> Self:
+        """Return the same settings with the modes, the lambda and the penalty of each mode, and tau spelled out."""
         found = self.regulariser(problem)
         same = all(penalty == found.penalties[0] for penalty in found.penalties)
         return replace(
@@ -245,18 +285,12 @@ class Nort(Method):
         pairs = zip(penalties, thetas, strict=True)
         return tuple(_made(penalty, None if is_auto(theta, "theta") else theta, weight) for penalty, theta in pairs)
 
-    def storage_for(self, problem: Problem, modes: tuple[int, ...]) -> Storage:
-        """Return the storage of the iterates."""
-        if problem.is_spread:
-            return problem.sparse_storage(modes)
-        if self.storage == "dense" or (self.storage == "auto" and dense_is_faster(problem.observations)):
-            return problem.dense_storage()
-        if self.svd == "exact":
+    def storage_for(self, problem: Objective[E, V], modes: tuple[int, ...]) -> Storage[E, V]:
+        """Return where the iterates live."""
+        storage = problem.storage_for(self.storage, modes)
+        if self.svd == "exact" and not isinstance(storage, DenseStorage):
             raise ValueError("svd='exact' needs dense storage; give storage='dense' too, or leave svd='auto'.")
-        if sparse := self.sparse_columns(problem, modes):
-            return problem.column_storage(modes, sparse)
-        check_factors_fit(problem.observations, modes)
-        return problem.sparse_storage(modes)
+        return storage
 
     def folded(
         self, problem: Problem, model: Tucker, modes: tuple[int, ...], weights: Sequence[float]
@@ -267,16 +301,12 @@ class Nort(Method):
             return FoldedColumns.from_tucker(model, modes, weights, [storage.kept[mode] for mode in modes])
         return FoldedLowRank.from_tucker(model, modes, weights)
 
-    def sparse_columns(self, problem: Problem, modes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the modes whose components are stored at the observed columns only."""
-        if self.storage == "columns":
-            return sparse_columns(problem.observations, modes, fewest=0)
-        if self.storage == "auto" and problem.roughness is None:
-            return sparse_columns(problem.observations, modes)
-        return ()
+    def sparse_columns(self, problem: Smooth, modes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the modes whose components are kept at the observed columns only."""
+        return problem.sparse_columns(self.storage, modes)
 
 
-def _is_least_squares(problem: Problem) -> bool:
+def _is_least_squares(problem: Smooth) -> bool:
     """Return whether the smooth part of the objective is a sum of squares over the observed entries."""
     return isinstance(problem.loss, Square) and problem.roughness is None
 

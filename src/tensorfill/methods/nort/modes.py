@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._support.checks import mode_number
 from ...algebra.unfolding import columns, large_modes
-from .memory import FEWEST_IN_COLUMN
+from ..memory import FEWEST_IN_COLUMN
 
 T = TypeVar("T")
 

@@ -28,10 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._support.types import Floats
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from ...algebra.unfolding import unfold
 from ...losses import Square
-from ...models import FoldedColumns, FoldedLowRank, Tucker
+from ...models import FoldedLowRank, Model, Tucker
 from ...observations import Observations
 from ..base import Progress
 from ..problem import Problem
@@ -151,6 +152,10 @@ class TuckerPolish:
         )
 
 
+LocalSolver = NortSolver[Floats, Floats]
+"""NORT with its entries on this machine."""
+
+
 class PolishingSolver:
     """NORT, for one problem, with an occasional polish.
 
@@ -164,7 +169,9 @@ class PolishingSolver:
         The polish.
     """
 
-    def __init__(self, solver: NortSolver, begin: Callable[[FoldedLowRank], NortSolver], polish: TuckerPolish) -> None:
+    def __init__(
+        self, solver: LocalSolver, begin: Callable[[FoldedLowRank], LocalSolver], polish: TuckerPolish
+    ) -> None:
         self._solver, self._begin, self._polish = solver, begin, polish
         self._wait = self._distance = FIRST_POLISH
         self._steady = 0
@@ -174,7 +181,7 @@ class PolishingSolver:
         """Return the current state."""
         return self._solver.progress()
 
-    def model(self) -> FoldedLowRank | FoldedColumns:
+    def model(self) -> Model:
         """Return the answer so far."""
         return self._solver.model()
 
@@ -199,7 +206,7 @@ class PolishingSolver:
         model = self.model()
         # Components that are known at some columns only are not those of a Tucker model.
         is_due = self._wait <= 0 and self._steady >= STEADY
-        if not is_due or isinstance(model, FoldedColumns) or not self._polish.can_start_from(model):
+        if not is_due or not isinstance(model, FoldedLowRank) or not self._polish.can_start_from(model):
             self._ordinary_step()
             return
         polished = self._polished(model)
@@ -212,7 +219,7 @@ class PolishingSolver:
         self._distance *= growth
         self._wait = self._distance
 
-    def _polished(self, start: FoldedLowRank) -> NortSolver:
+    def _polished(self, start: FoldedLowRank) -> LocalSolver:
         """Return NORT one iteration after the polish that lowers F_tau most."""
         best = None
         for model in self._polish(start, lean=self._distance > FIRST_POLISH):

@@ -22,13 +22,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..._support.types import Floats
+from ...algebra.tall import E, V
 from ...losses import Loss, Square
 from ...losses.robust import Robust, SmoothedRobust, Tangent, noise_scale
 from ...models import Model
 from ..base import Progress, Solver, Unsuited
+from ..objective import Objective, Smooth
 from ..problem import Problem
 from ..settings import real, setting
-from .method import Nort
+from .method import STEP_MARGIN, Nort
 from .proximal_average import ProximalAverage
 from .solver import NortSolver
 
@@ -135,31 +137,39 @@ class SmoothedNort(Nort):
     floor: float = setting(0.1, check=real(above=0))
     stage_tol: float = setting(1e-3, check=real(above=0))
 
-    def check(self, problem: Problem) -> None:
-        """Refuse a lambda that is left open: there is no search for it."""
+    def check(self, problem: Smooth) -> None:
+        """Refuse a lambda that is left open, and entries on other machines: a stage follows from all residuals."""
         if self.open_settings:
             raise Unsuited(
                 f"method '{self.name}' is for a robust loss and a given lam, a number or one for each mode, but lam is "
                 "'auto'."
             )
         super().check(problem)
+        self._entries_of(problem)
 
-    def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that starts at `start`, or at zero."""
-        return SmoothedSolver(self, problem, start, rng)
+    def prepare(self, problem: Objective[E, V], start: Model | None, rng: np.random.Generator) -> Solver:
+        """Return a solver that stands at `start`, or at zero."""
+        return SmoothedSolver(self, self._entries_of(problem), start, rng)
 
-    def regulariser(self, problem: Problem) -> ProximalAverage:
-        """Return the regulariser; its tau is NaN for the robust problem, because each stage has a different one."""
-        if isinstance(problem.loss, Robust):
-            return dataclasses.replace(super().regulariser(problem.with_loss(Square())), tau=math.nan)
-        return super().regulariser(problem)
+    def _entries_of(self, problem: Smooth) -> Problem:
+        if problem.here is None:
+            raise Unsuited(f"method '{self.name}' needs all entries on this machine, but they are on several.")
+        return problem.here
 
-    def resolved(self, problem: Problem) -> Self:
+    def regulariser(self, problem: Smooth) -> ProximalAverage:
+        """Return the regulariser; its tau is NaN for the robust problem, as each stage has its own."""
+        if not isinstance(problem.loss, Robust):
+            return super().regulariser(problem)
+        # Penalties that follow tau are those of the square loss.
+        curvature = float(Square().curvature) + (0.0 if problem.roughness is None else problem.roughness.curvature)
+        return dataclasses.replace(self._regulariser_at(problem, STEP_MARGIN * curvature), tau=math.nan)
+
+    def resolved(self, problem: Smooth) -> Self:
         """Return the same settings; tau follows the stages."""
         return self
 
-    def approach(self, problem: Problem, **run: Any) -> None:
-        """Return None: the stages start from a large delta anyway."""
+    def approach(self, problem: Smooth, **run: Any) -> None:
+        """Return None: the stages come down from a wide delta by themselves."""
 
     def next_stage(self, stage: Smoothing | None, robust: Robust, residuals: Floats, change: float) -> Smoothing:
         """Return the next stage.
@@ -250,16 +260,16 @@ class SmoothedSolver:
         self._settled = abs(before - after) <= self._settings.stage_tol * abs(after)
         self._stage, self._solver, self._objective_before = stage, solver, objective_before
 
-    def _begun(self, stage: Smoothing, start: Model) -> NortSolver:
+    def _begun(self, stage: Smoothing, start: Model) -> NortSolver[Floats, Floats]:
         """Return NORT at the beginning of a stage."""
         return self._settings.solver(self._problem.with_loss(stage.loss), start, self._rng)
 
-    def _residuals(self, solver: NortSolver) -> Floats:
-        """Return prediction minus observation."""
+    def _residuals(self, solver: NortSolver[Floats, Floats]) -> Floats:
+        """Return prediction less observation."""
         residuals: Floats = solver.seen - self._problem.observations.values
         return residuals
 
-    def _progress_of(self, stage: Smoothing, solver: NortSolver) -> Progress:
+    def _progress_of(self, stage: Smoothing, solver: NortSolver[Floats, Floats]) -> Progress:
         """Return the progress of a stage, with the robust objective in place of the smooth one."""
         now, seen = solver.progress(), solver.seen
         rounding = self._problem.with_loss(stage.loss).value(seen) - self._problem.value(seen)

@@ -20,23 +20,22 @@ of the rank of X that is close to the extrapolated one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from ..._support.types import Floats
-from ...algebra.columns import ColumnStorage
-from ...algebra.component import Component
-from ...algebra.operators import DenseUnfolding
+from ...algebra.component import LowRank
 from ...algebra.storage import Point, Storage
-from ...algebra.svd import Unfolding, exact_svd, gram_svd, subspace_svd, whole_registers
-from ...models import FoldedColumns, FoldedLowRank, Model
-from ...observations import Observations
+from ...algebra.svd import Unfolding, subspace_svd, whole_registers
+from ...algebra.tall import E, V
+from ...models import Model
 from ..base import Progress
-from ..problem import Problem
+from ..objective import Objective
 from .momentum import Momentum
 from .proximal_average import ProximalAverage
 
@@ -52,21 +51,21 @@ direction again. Directions that have not converged would stay, as critical poin
 
 
 @dataclass(frozen=True, eq=False)
-class Iterate:
+class Iterate(Generic[E, V]):
     """The tensor after a step, the directions that the next step starts from, and its objective."""
 
-    point: Point
+    point: Point[E, V]
     bases: Sequence[Floats]
     progress: Progress
 
 
-class NortSolver:
-    """NORT, for one problem.
+class NortSolver(Generic[E, V]):
+    """NORT at work on one problem.
 
     Parameters
     ----------
     problem
-        The observations, the loss and the roughness of graphs.
+        The observations, the loss and the roughness of graphs; its entries may be on other machines.
     regulariser
         The penalties, their weights, tau and the rank limits.
     storage
@@ -83,9 +82,9 @@ class NortSolver:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Objective[E, V],
         regulariser: ProximalAverage,
-        storage: Storage,
+        storage: Storage[E, V],
         momentum: Momentum,
         svd: str,
         start: Model | None,
@@ -93,7 +92,7 @@ class NortSolver:
     ) -> None:
         self._problem, self._regulariser, self._storage = problem, regulariser, storage
         self._momentum, self._svd, self._rng = momentum, svd, rng
-        components = starting_components(start, problem.observations, self._regulariser.modes, storage)
+        components = problem.components_of(start, self._regulariser.modes, storage)
         self._now = self._before = self._iterate(components, [component.u for component in components])
 
     def progress(self) -> Progress:
@@ -101,29 +100,22 @@ class NortSolver:
         return self._now.progress
 
     @property
-    def seen(self) -> Floats:
+    def seen(self) -> E:
         """The answer so far at the observed entries."""
         return self._now.point.seen
 
-    def model(self) -> FoldedLowRank | FoldedColumns:
+    def model(self) -> Model:
         """Return the answer so far."""
-        shape, point = self._problem.observations.shape, self._now.point
-        if isinstance(self._storage, ColumnStorage):
-            kept = [self._storage.kept[mode] for mode in self._regulariser.modes]
-            return FoldedColumns(shape, point.components, point.weights, kept)
-        return FoldedLowRank(shape, point.components, point.weights)
+        return self._problem.model_of(self._now.point, self._storage)
 
     def step(self) -> None:
         """Make one iteration of Algorithm 2."""
         gamma = self._momentum.gamma
-        unfolding = self._unfolding_beyond(gamma)
-        # X_{t-1} is not needed from here on, and its memory is reused for X_{t+1}. A run that continues after an
-        # interruption starts from X_t without momentum.
-        self._before = self._now
-        after = self._step(unfolding, extrapolated=gamma > 0)
+        after = self._stepped(gamma)
         accepted = gamma > 0 and after.progress.f_tau <= self._now.progress.f_tau
         if gamma > 0 and not accepted:
-            after = self._step(self._unfolding_beyond(0.0), extrapolated=False)
+            self._storage.release(after.point)
+            after = self._stepped(0.0)
         self._momentum.update(accepted)
         self._now = after
 
@@ -141,29 +133,42 @@ class NortSolver:
         self._before = self._now if state["before"] is None else self._standing(state["before"])
         vars(self._momentum).update(state["momentum"])
 
-    def _described(self, iterate: Iterate) -> dict[str, Any]:
-        point = iterate.point
+    def _described(self, iterate: Iterate[E, V]) -> dict[str, Any]:
         return {
-            "model": FoldedLowRank(self._problem.observations.shape, point.components, point.weights),
+            "model": self._problem.model_of(iterate.point, self._storage),
             "bases": list(iterate.bases),
             "progress": asdict(iterate.progress),
         }
 
-    def _standing(self, described: Mapping[str, Any]) -> Iterate:
-        model = described["model"]
-        point = self._storage.point(model.components, model.weights)
+    def _standing(self, described: Mapping[str, Any]) -> Iterate[E, V]:
+        components = self._problem.components_of(described["model"], self._regulariser.modes, self._storage)
+        point = self._storage.point(components, self._regulariser.weights)
         return Iterate(point, described["bases"], Progress(**described["progress"]))
 
-    def _unfolding_beyond(self, gamma: float) -> Callable[[int], Unfolding]:
-        """Return the unfoldings of Z = V - grad f(V) / tau for V = X_t + gamma (X_t - X_{t-1})."""
-        now, before = self._now.point, self._before.point
-        point = self._storage.extrapolated(now, before, gamma) if gamma > 0 else now
+    def _stepped(self, gamma: float) -> Iterate[E, V]:
+        """Return the iterate after a step from X_t + gamma (X_t - X_{t-1}); X_{t-1} makes room for it."""
+        with self._unfolding_beyond(gamma) as unfolding:
+            # X_{t-1} is not needed from here on, and its memory makes room for X_{t+1}. A run that goes on after an
+            # interruption starts from X_t without momentum.
+            if self._before is not self._now:
+                self._storage.release(self._before.point)
+            self._before = self._now
+            return self._step(unfolding, extrapolated=gamma > 0)
+
+    @contextmanager
+    def _unfolding_beyond(self, gamma: float) -> Iterator[Callable[[int], Unfolding[V]]]:
+        """Yield the unfoldings of Z = V - grad f(V) / tau for V = X_t + gamma (X_t - X_{t-1})."""
+        now, storage = self._now.point, self._storage
+        point = storage.extrapolated(now, self._before.point, gamma) if gamma > 0 else now
         change = self._problem.gradient(point.seen, -1 / self._regulariser.tau)
         roughness = self._problem.roughness
         smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
-        return self._storage.unfoldings(point, change, smoothing)
+        with storage.unfoldings(point, change, smoothing) as unfolding:
+            yield unfolding
+        if point is not now:
+            storage.release(point)
 
-    def _step(self, unfolding: Callable[[int], Unfolding], *, extrapolated: bool) -> Iterate:
+    def _step(self, unfolding: Callable[[int], Unfolding[V]], *, extrapolated: bool) -> Iterate[E, V]:
         """Return the iterate after the proximal step of every mode at Z."""
         matrices = [unfolding(mode) for mode in self._regulariser.modes]
         starts = [self._starting_block(d, matrix) for d, matrix in enumerate(matrices)]
@@ -172,8 +177,8 @@ class NortSolver:
         return self._iterate(components, bases, extrapolated=extrapolated)
 
     def _iterate(
-        self, components: Sequence[Component], bases: Sequence[Floats], *, extrapolated: bool = False
-    ) -> Iterate:
+        self, components: Sequence[LowRank[V]], bases: Sequence[Floats], *, extrapolated: bool = False
+    ) -> Iterate[E, V]:
         """Return the tensor with these components, with its objective and F_tau."""
         point = self._storage.point(components, self._regulariser.weights)
         values = [component.s for component in components]
@@ -183,23 +188,20 @@ class NortSolver:
         f_tau = objective + self._regulariser.disagreement(values, square)
         return Iterate(point, bases, Progress(objective, f_tau, point.ranks, extrapolated))
 
-    def _proximal(self, d: int, matrix: Unfolding, start: Floats) -> tuple[Component, Floats]:
+    def _proximal(self, d: int, matrix: Unfolding[V], start: Floats) -> tuple[LowRank[V], Floats]:
         """Return the component X_d, and the directions that the next iteration starts from."""
-        if isinstance(matrix, DenseUnfolding) and self._svd == "exact":
-            found = exact_svd(matrix.matrix)
-        elif isinstance(matrix, DenseUnfolding) and self._svd == "auto" and 2 * start.shape[1] > min(matrix.shape):
-            found = gram_svd(matrix.matrix)
-        else:
+        found = matrix.decomposed(self._svd, start.shape[1])
+        if found is None:
             known = start if self._now.bases[d].shape[1] else matrix.leading(start.shape[1])
             found = subspace_svd(matrix, *((start, FIRST_SWEEPS) if known is None else (known, 1)))
         shrunk = self._regulariser.prox(d, found.s)
         rank = len(shrunk)
         u = np.ascontiguousarray(found.u[:, :rank])
-        component = Component(self._regulariser.modes[d], u, shrunk, found.v(rank))
+        component = LowRank(self._regulariser.modes[d], u, shrunk, found.v(rank))
         return component, found.u[:, : whole_registers(rank + EXTRA_DIRECTIONS, u.dtype)]
 
-    def _starting_block(self, d: int, matrix: Unfolding) -> Floats:
-        """Return the directions of the last iteration, completed by random ones."""
+    def _starting_block(self, d: int, matrix: Unfolding[V]) -> Floats:
+        """Return the directions of the last iteration, filled up with random ones."""
         basis, rank = self._now.bases[d], self._now.point.components[d].rank
         # If every direction exceeds the threshold, there may be more, so twice as many are followed.
         wanted = rank + (max(rank, EXTRA_DIRECTIONS) if rank == basis.shape[1] > 0 else EXTRA_DIRECTIONS)
@@ -209,28 +211,3 @@ class NortSolver:
         wanted = min(whole_registers(min(wanted, most), basis.dtype), *matrix.shape)
         fresh = self._rng.standard_normal((matrix.shape[0], max(wanted - basis.shape[1], 0)))
         return np.hstack([basis[:, :wanted], fresh.astype(basis.dtype)])
-
-
-def starting_components(
-    start: Model | None, observations: Observations, modes: Sequence[int], storage: Storage | None = None
-) -> list[Component]:
-    """Return one component for each mode: that of `start`, or zero if it has none.
-
-    It has a row for each column in the storage, or for all columns without a storage.
-    """
-    shape, dtype = observations.shape, observations.dtype
-    found: dict[int, Component] = {}
-    if start is not None:
-        if not isinstance(start, FoldedLowRank | FoldedColumns) or start.shape != shape:
-            raise ValueError(
-                f"start must be a model that NORT made for a tensor of shape {shape}, but it is {start!r}."
-            )
-        if isinstance(storage, ColumnStorage):
-            if isinstance(start, FoldedLowRank):
-                start = FoldedColumns.from_folded(start)
-            start = start.at_columns(storage.kept)
-        elif isinstance(start, FoldedColumns):
-            start = start.expanded()
-        found = {part.mode: part for part in start.components}
-    zero = partial(Component.zero, shape) if storage is None else storage.zero
-    return [(found[mode] if mode in found else zero(mode, dtype)).astype(dtype) for mode in modes]

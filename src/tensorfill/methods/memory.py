@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..._support.memory import physical_bytes
-from ...algebra.unfolding import column_index, columns
-from ...observations import Observations
+from .._support.memory import physical_bytes
+from ..algebra.entries import Entries
+from ..algebra.unfolding import column_index, columns
+from ..observations import Observations
 
 ALWAYS_DENSE_SIZE = 2**16
 DENSE_SIZE, DENSE_DENSITY = 2**21, 0.1
@@ -25,7 +26,7 @@ FEWEST_COLUMNS = 16
 """The peak number of columns of an unfolding's length in sparse storage, for an answer of rank one."""
 
 
-def dense_is_faster(observations: Observations) -> bool:
+def dense_is_faster(observations: Entries) -> bool:
     """Return whether dense storage is faster for this size and density, and fits."""
     size = math.prod(observations.shape)
     if size * observations.dtype.itemsize * DENSE_COPIES > physical_bytes() / 2:
@@ -43,8 +44,8 @@ MANY_COLUMNS = 2**19
 memory."""
 
 
-def sparse_columns(observations: Observations, modes: Sequence[int], *, fewest: int = MANY_COLUMNS) -> tuple[int, ...]:
-    """Return the modes whose components are stored at the observed columns only.
+def sparse_columns(observations: Entries, modes: Sequence[int], *, fewest: int = MANY_COLUMNS) -> tuple[int, ...]:
+    """Return the modes whose components are kept at the observed columns only.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def are_alone(observations: Observations, modes: Sequence[int]) -> bool:
     return True
 
 
-def check_factors_fit(observations: Observations, modes: Sequence[int]) -> None:
+def check_factors_fit(observations: Entries, modes: Sequence[int]) -> None:
     """Raise an error that names the first mode whose unfolding is too long even for an answer of rank one."""
     for mode in modes:
         needed = columns(observations.shape, mode) * observations.dtype.itemsize * FEWEST_COLUMNS
