@@ -208,7 +208,7 @@ def automatic(holes: Array, hidden: Mask, truth: Array, seed: int, **given: Any)
     return Outcome(
         rmse(fit.predict(np.argwhere(hidden)), truth),
         seconds,
-        _settings(fit) + f", ranks {fit.ranks}" + "".join(f", {stage.brief}" for stage in fit.recipe.stages if stage.brief),
+        ", ".join([_settings(fit), f"ranks {fit.ranks}", *(stage.brief for stage in fit.recipe.stages if stage.brief)]),
         tuple(_path_lines(fit)),
         weights=tuple(zip(fit.modes, (lam / sum(fit.lam) for lam in fit.lam), strict=True)),
     )

@@ -110,7 +110,7 @@ def measured(case: str, time_limit: float | None) -> dict[str, Any]:
         "memory": peak.bytes / 2**20,
         "error": rmse(fit.predict(test.coords), test.values),
         "effects": rmse(effects.predict(test.coords), test.values),
-        "chosen": f"{fit.method.name} {fit.ranks}{''.join(f', {stage.brief}' for stage in fit.recipe.stages if stage.brief)}",
+        "chosen": ", ".join([f"{fit.method.name} {fit.ranks}", *(stage.brief for stage in fit.recipe.stages)]),
         "trials": [_described(point) for point in fit.path or ()],
     }
 

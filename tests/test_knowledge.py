@@ -30,7 +30,7 @@ from tensorfill.knowledge import (
     to_observations,
 )
 from tensorfill.knowledge import ranking as ranking_module
-from tensorfill.knowledge.facts import Rows
+from tensorfill.knowledge.facts import FactRows
 from tensorfill.models.folded import FoldedLowRank
 
 from .refusal import refuses
@@ -579,7 +579,7 @@ class TestRecommend:
 def test_rows_are_found_whatever_their_size(rows, rng):
     known = np.array(rows, dtype=np.int64).reshape(-1, 3)[: len(rows) // 2]
     asked = np.array([*rows, (0, 0, 0)], dtype=np.int64)
-    number = Rows(known).find(asked)
+    number = FactRows(known).find(asked)
     inside = set(map(tuple, known.tolist()))
     assert [n >= 0 for n in number] == [tuple(row) in inside for row in asked.tolist()]
     by_number = {int(n): tuple(row) for n, row in zip(number, asked.tolist(), strict=True) if n >= 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib.util
 from pathlib import Path
@@ -80,3 +81,13 @@ def test_algebra_knows_nothing_of_methods_and_methods_nothing_of_how_they_are_ch
             assert found <= {"", "algebra", "_support", "observations"}
         if folder in ("methods", "baselines"):
             assert found.isdisjoint({"choosing", "io", "plots", "report", "cli", "fit"})
+
+
+def test_the_name_of_a_class_stands_once():
+    """A name in an error or in a search leads to one place."""
+    homes = {}
+    for file in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(file.relative_to(ROOT / "src").as_posix())
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

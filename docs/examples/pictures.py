@@ -51,7 +51,8 @@ for ax, (title, image) in zip(axes, shown.items(), strict=True):
 # Whole pixels are missing, so whole pixels were held out. The rows and columns are smooth modes.
 
 print("held out:", fit.recipe.holdout)
-print("smooth modes:", list(fit.recipe.stage(tensorfill.SmoothField).weights), " ranks of the low-rank part:", fit.ranks)
+field = fit.recipe.stage(tensorfill.SmoothField)
+print("smooth modes:", list(field.weights), " ranks of the low-rank part:", fit.ranks)
 
 # %%
 # Ranks of zero mean that the low-rank part was left out, because smoothness alone was better on the held-out pixels.

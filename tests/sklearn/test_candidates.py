@@ -8,7 +8,7 @@ import pytest
 from tensorfill.sklearn import MatrixImputer
 from tensorfill.sklearn.bases import Normal, choose_base
 from tensorfill.sklearn.combining import FEWEST_ROWS, Corrections, learn_corrections
-from tensorfill.sklearn.corrections import CORRECTIONS, Kernel, Neighbours, OfTheColumn
+from tensorfill.sklearn.corrections import CORRECTIONS, Kernel, NearestRows, OfTheColumn
 from tensorfill.sklearn.gaussian import Gaussian
 from tensorfill.sklearn.left_out import LeftOut
 from tensorfill.sklearn.missingness import LARGEST, missing_odds
@@ -115,9 +115,9 @@ class TestLeftOut:
 
 
 class TestCorrections:
-    @pytest.mark.parametrize("make", [Neighbours, lambda: Kernel(0.1), *(CORRECTIONS["trees"])])
+    @pytest.mark.parametrize("make", [NearestRows, lambda: Kernel(0.1), *(CORRECTIONS["trees"])])
     def test_each_learns_a_curve(self, make):
-        model = make() if make is Neighbours or make not in CORRECTIONS["trees"] else make(0, 1)
+        model = make() if make is NearestRows or make not in CORRECTIONS["trees"] else make(0, 1)
         random = np.random.default_rng(0)
         features = np.column_stack([random.uniform(-2, 2, 300), np.zeros(300)])
         target = features[:, 0] ** 2 - 4 / 3

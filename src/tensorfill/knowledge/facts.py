@@ -66,7 +66,7 @@ def coords_of(given: Gathered, shape: tuple[int, ...], name: str) -> Integers:
     return coordinates(given, shape).astype(np.int64)
 
 
-class Rows:
+class FactRows:
     """Distinct rows of whole numbers, each with its own number, in which other rows can be found.
 
     Columns are joined one by one, and the joined columns are renumbered each time, so that keys stay below n^2 for any

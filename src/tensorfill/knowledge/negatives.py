@@ -14,7 +14,7 @@ from .._support.checks import coordinates, generator, in_words, listed, whole_nu
 from .._support.ordering import labels_of
 from .._support.types import Floats, Integers
 from ..observations import Observations
-from .facts import Facts, Rows, coords_of, gathered, shape_of
+from .facts import FactRows, Facts, coords_of, gathered, shape_of
 from .triples import MODES, Triples
 
 ROUNDS = 20
@@ -59,7 +59,7 @@ class Negatives(Triples):
         Parameters
         ----------
         coords : array of int, of shape (n, 3)
-            Rows of (head, tail, relation).
+            FactRows of (head, tail, relation).
 
         Examples
         --------
@@ -89,7 +89,7 @@ class _Alike:
         self._modes = [mode for mode in range(len(MODES)) if mode not in apart]
         self._total = len(facts)
         if self._modes:
-            self._rows = Rows(facts[:, self._modes])
+            self._rows = FactRows(facts[:, self._modes])
             self._counts = np.bincount(self._rows.find(facts[:, self._modes]), minlength=self._rows.count)
 
     def count(self, coords: Integers) -> Floats:
@@ -152,7 +152,7 @@ def sample_negatives(
     if known is not None:
         facts = np.concatenate([facts, coords_of(gathered(known), triples.shape, "known")])
     wanted = np.repeat(triples.coords, ratio, axis=0)
-    drawn = _draw(wanted, Rows(facts), triples.shape, modes, source)
+    drawn = _draw(wanted, FactRows(facts), triples.shape, modes, source)
     names = tuple(MODES[mode] for mode in modes)
     return Negatives(
         drawn[:, 0], drawn[:, 2], drawn[:, 1], triples.entities, triples.relation_names, triples, ratio, names
@@ -181,7 +181,7 @@ def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | N
     given = gathered(positives), gathered(negatives)
     lengths = shape_of(shape, "shape", *given)
     true, false = coords_of(given[0], lengths, "positives"), coords_of(given[1], lengths, "negatives")
-    both = Rows(true).find(false) >= 0
+    both = FactRows(true).find(false) >= 0
     if both.any():
         row = false[int(both.argmax())]
         raise ValueError(
@@ -193,7 +193,7 @@ def to_observations(positives: Facts, negatives: Facts, shape: Sequence[int] | N
 
 
 def _draw(
-    wanted: Integers, known: Rows, shape: tuple[int, ...], modes: Sequence[int], rng: np.random.Generator
+    wanted: Integers, known: FactRows, shape: tuple[int, ...], modes: Sequence[int], rng: np.random.Generator
 ) -> Integers:
     """Return an unknown fact for each fact that differs in one of `modes`, all distinct."""
     choices = sum(shape[mode] for mode in modes)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._support.checks import in_words, whole_number
 from .._support.types import Floats, Integers
-from .facts import Facts, Rows, coords_of, gathered, shape_of
+from .facts import FactRows, Facts, coords_of, gathered, shape_of
 
 BATCH = 2**18
 """The number of entries that are scored at a time; the entries of one test triple are never divided."""
@@ -152,7 +152,7 @@ class _Competitors:
 
     def __init__(self, known: Integers, mode: int) -> None:
         self._others = [other for other in range(3) if other != mode]
-        self._groups = Rows(known[:, self._others])
+        self._groups = FactRows(known[:, self._others])
         group = self._groups.find(known[:, self._others])
         self._values = known[np.argsort(group, kind="stable"), mode]
         self._counts = np.bincount(group, minlength=self._groups.count)

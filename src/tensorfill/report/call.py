@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..methods.base import Method
-from .source import INDENT, WIDEST, Source, source_of
+from .source import INDENT, WIDEST, SourceText, source_of
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -44,7 +44,7 @@ def _call(fit: Fit, arguments: Mapping[str, Any]) -> str:
     return "\n".join([*head, "", "fit = tensorfill.complete(", f"{INDENT}{data},", *lines, ")"])
 
 
-def _argument(name: str, value: Source) -> str:
+def _argument(name: str, value: SourceText) -> str:
     text = value.after(f"{name}=").lines(1, WIDEST - len(INDENT) - 1)
     if not value.own:
         return f"{text},"

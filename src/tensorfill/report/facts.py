@@ -51,7 +51,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Mode:
+class ModeFacts:
     """A row of the table of modes."""
 
     name: str
@@ -248,7 +248,7 @@ def _longest(timing: Timing) -> str:
     return f"{percent(longest.seconds / timing.total)} {longest.name}" if timing.total > 0 else ""
 
 
-def modes(fit: Fit) -> list[Mode]:
+def modes(fit: Fit) -> list[ModeFacts]:
     """Return the table of modes."""
     lam = dict(zip(fit.modes, fit.lam, strict=False))
     theta = dict(zip(fit.modes, fit.theta, strict=False))
@@ -257,7 +257,7 @@ def modes(fit: Fit) -> list[Mode]:
     for mode, size in enumerate(fit.shape):
         observed, empty = ("", "") if fit.observations is None else _shares(fit.observations, mode)
         rows.append(
-            Mode(
+            ModeFacts(
                 name=fit.labels.in_words(mode),
                 size=f"{size:,}",
                 labels=_first_and_last(fit.labels, mode, size),

@@ -24,7 +24,7 @@ INDENT = "    "
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A Python expression.
 
     Parameters
@@ -43,7 +43,7 @@ class Source:
     imports: frozenset[str] = frozenset()
     own: tuple[str, ...] = ()
     opening: str = ""
-    parts: tuple[Source, ...] = ()
+    parts: tuple[SourceText, ...] = ()
     closing: str = ""
 
     def lines(self, indent: int = 0, room: int = WIDEST) -> str:
@@ -62,12 +62,12 @@ class Source:
         each = [f"{inner}{part.lines(indent + 1, WIDEST - len(inner) - 1)},\n" for part in self.parts]
         return f"{self.opening}\n{''.join(each)}{INDENT * indent}{self.closing}"
 
-    def after(self, prefix: str) -> Source:
+    def after(self, prefix: str) -> SourceText:
         """Return the expression with a prefix, such as ``lam=``."""
         return dataclasses.replace(self, text=prefix + self.text, opening=prefix + self.opening)
 
 
-def source_of(thing: Any) -> Source:
+def source_of(thing: Any) -> SourceText:
     r"""Return the expression that recreates an object.
 
     Numbers, texts, lists and other built-in types are written literally, and a dataclass of tensorfill as a call with
@@ -87,7 +87,7 @@ def source_of(thing: Any) -> Source:
     if isinstance(thing, np.generic):
         return source_of(thing.item())
     if thing is None or isinstance(thing, bool | int | str):
-        return Source(_quoted(thing) if isinstance(thing, str) else repr(thing))
+        return SourceText(_quoted(thing) if isinstance(thing, str) else repr(thing))
     if isinstance(thing, float):
         return _number(thing)
     if isinstance(thing, np.ndarray) and thing.ndim == 1 and thing.size <= MOST_NUMBERS and thing.dtype.kind in "biuf":
@@ -102,7 +102,7 @@ def source_of(thing: Any) -> Source:
         if made is not None:
             return made
     name = _name_for(thing)
-    return Source(name, own=(name,))
+    return SourceText(name, own=(name,))
 
 
 def unusual_fields(thing: Any) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def unusual_fields(thing: Any) -> dict[str, Any]:
     return {field.name: value for field, value in values if not _is_default(value, field)}
 
 
-def _called(thing: Any, line: str) -> Source | None:
+def _called(thing: Any, line: str) -> SourceText | None:
     """Return the call that creates a dataclass; None if a field cannot be written, such as a large array."""
     arguments = []
     for name, value in unusual_fields(thing).items():
@@ -146,13 +146,13 @@ def _home(kind: type[Any]) -> str | None:
     return next((each for each in addresses if getattr(sys.modules[each], kind.__name__, None) is kind), None)
 
 
-def _sequence(things: Sequence[Any]) -> Source:
+def _sequence(things: Sequence[Any]) -> SourceText:
     opening, closing = "[]" if isinstance(things, list) else "()"
     made = _joined(opening, [source_of(each) for each in things], closing)
     return dataclasses.replace(made, text=f"({made.parts[0].text},)") if opening == "(" and len(things) == 1 else made
 
 
-def _mapping(things: Mapping[Any, Any]) -> Source:
+def _mapping(things: Mapping[Any, Any]) -> SourceText:
     pairs = [(source_of(key), source_of(value)) for key, value in things.items()]
     parts = [
         dataclasses.replace(value.after(f"{key.text}: "), imports=value.imports | key.imports, own=key.own + value.own)
@@ -161,8 +161,8 @@ def _mapping(things: Mapping[Any, Any]) -> Source:
     return _joined("{", parts, "}")
 
 
-def _joined(opening: str, parts: Sequence[Source], closing: str) -> Source:
-    return Source(
+def _joined(opening: str, parts: Sequence[SourceText], closing: str) -> SourceText:
+    return SourceText(
         f"{opening}{', '.join(part.text for part in parts)}{closing}",
         frozenset().union(*(part.imports for part in parts)),
         tuple(name for part in parts for name in part.own),
@@ -172,11 +172,11 @@ def _joined(opening: str, parts: Sequence[Source], closing: str) -> Source:
     )
 
 
-def _number(value: float) -> Source:
+def _number(value: float) -> SourceText:
     if math.isfinite(value):
-        return Source(repr(value))
+        return SourceText(repr(value))
     name = "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
-    return Source(name, frozenset({"import math"}))
+    return SourceText(name, frozenset({"import math"}))
 
 
 def _quoted(text: str) -> str:

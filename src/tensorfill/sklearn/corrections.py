@@ -35,7 +35,7 @@ class Correction(Protocol):
 Maker = Callable[[int, int], Correction]
 
 
-class Neighbours:
+class NearestRows:
     """The mean residual of the nearest rows, weighted by the inverse of their distance."""
 
     def fit(self, X: Floats, y: Floats) -> Self:
@@ -106,7 +106,7 @@ def _trees(seed: int, column: int) -> Correction:
 
 
 CORRECTIONS: dict[str, list[Maker]] = {
-    "neighbours": [lambda seed, column: Neighbours()],
+    "neighbours": [lambda seed, column: NearestRows()],
     "kernel": [
         lambda seed, column: Kernel(1.0),
         lambda seed, column: Kernel(0.1),

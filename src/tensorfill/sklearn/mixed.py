@@ -62,7 +62,7 @@ class Column(ABC):
 
 
 @dataclass(frozen=True)
-class Plain(Column):
+class PlainColumn(Column):
     """A numeric column, left unchanged."""
 
     name: str
@@ -201,7 +201,7 @@ class Encoder:
             width = len(column.names)
             missing = table[name].isna().to_numpy()
             if missing.any():
-                values = table[name].astype(np.float64) if isinstance(column, Plain) else table[name].copy()
+                values = table[name].astype(np.float64) if isinstance(column, PlainColumn) else table[name].copy()
                 values[missing] = column.decoded(np.asarray(numbers)[missing, place : place + width])
                 made[name] = values.infer_objects() if values.dtype == object else values
             place += width
@@ -217,9 +217,9 @@ def _column(name: str, values: Any) -> Column | None:
     objects = types.is_object_dtype(kind)
     inferred = types.infer_dtype(values, skipna=True) if objects else ""
     if inferred in ("integer", "floating", "mixed-integer-float", "decimal"):
-        return Plain(name)
+        return PlainColumn(name)
     if types.is_numeric_dtype(kind) and not types.is_bool_dtype(kind):
-        return None if types.is_complex_dtype(kind) else Plain(name)
+        return None if types.is_complex_dtype(kind) else PlainColumn(name)
     categorical = isinstance(kind, need("pandas", "tables").CategoricalDtype)
     known = inferred in ("string", "boolean") if objects else types.is_bool_dtype(kind) or types.is_string_dtype(kind)
     if not (categorical or known):

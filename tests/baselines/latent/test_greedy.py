@@ -10,7 +10,7 @@ from tensorfill import Greedy, Observations, Problem
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.roughness import Roughness, explicit
 from tensorfill.algebra.unfolding import fold
-from tensorfill.baselines.latent.terms import LatentSquares, Terms
+from tensorfill.baselines.latent.terms import LatentSquares, LatentTerms
 from tensorfill.graphs import chain
 from tensorfill.losses import Square
 
@@ -73,7 +73,7 @@ def test_the_quadratic_form_is_that_of_the_dense_tensors(rough):
         blocks.append(
             Component(mode, rng.standard_normal((rows, rank)), rng.random(rank), rng.standard_normal((cols, rank)))
         )
-    terms = Terms.of(LatentSquares(problem, (0, 1, 2)), blocks)
+    terms = LatentTerms.of(LatentSquares(problem, (0, 1, 2)), blocks)
     where, dense = tuple(problem.observations.coords.T), dense_terms(blocks)
     expected = np.array([[x[where] @ y[where] for y in dense] for x in dense])
     if rough:

@@ -12,7 +12,7 @@ import scipy.optimize
 from tensorfill import Admm, Falrtc, Halrtc, Lrtc, PaApg, Problem, complete
 from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.baselines.overlapped.fidelity import Smoothly
-from tensorfill.baselines.overlapped.splitting import Smooth
+from tensorfill.baselines.overlapped.splitting import SmoothPart
 from tensorfill.losses import Huber, Logistic, Poisson, Square
 from tensorfill.methods.base import Unsuited
 from tensorfill.metrics import rmse
@@ -105,7 +105,7 @@ def test_the_step_of_a_graph_solves_the_system_along_its_mode():
     given = problem(graph=True)
     operator, size = given.roughness.parts[0], given.observations.shape[0]
     target = np.random.default_rng(0).standard_normal(given.observations.shape)
-    found = Smooth.of(operator, 0, size).prox(target, 0.3).full
+    found = SmoothPart.of(operator, 0, size).prox(target, 0.3).full
     np.testing.assert_allclose(given.roughness.of_dense(found) + 0.3 * (found - target), 0, atol=1e-10)
 
 

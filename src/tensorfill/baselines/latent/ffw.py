@@ -190,7 +190,7 @@ class FFWSolver:
         found = self._pairs.find(self._squares, self._residuals, self._blocks, NEW_TERMS)
         gap = self._gap(_steepness(found, self._squares.shape))
         terms = {term.mode: term for term in found}
-        correction = Correction(self._squares, [_span(block, terms) for block in self._blocks], self._prices)
+        correction = LatentCorrection(self._squares, [_span(block, terms) for block in self._blocks], self._prices)
         for _ in range(CORRECTIONS):
             correction.step()
         # At the minimum, rounding may increase the objective.
@@ -225,7 +225,7 @@ class Span(NamedTuple):
     core: Floats
 
 
-class Correction:
+class LatentCorrection:
     """Accelerated proximal gradient steps on the small matrices of some spans; the objective decreases at every step.
 
     Parameters

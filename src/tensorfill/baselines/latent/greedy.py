@@ -21,7 +21,7 @@ from ...methods.problem import Problem
 from ...methods.settings import auto_or, one_axis, setting, whole
 from ...models import FoldedLowRank, Model
 from .base import LatentMethod, answer
-from .terms import LatentSquares, LeadingPairs, Terms
+from .terms import LatentSquares, LatentTerms, LeadingPairs
 
 SWEEPS = 8
 """The sweeps that find a leading pair, which is not refined later."""
@@ -86,7 +86,7 @@ class Greedy(LatentMethod):
         blocks = self.blocks_of(start, problem)
         if sum(block.rank for block in blocks) >= int(self.rank):
             blocks = self.blocks_of(None, problem)
-        terms = Terms.of(LatentSquares(problem, self.unfolded_modes(problem)), blocks)
+        terms = LatentTerms.of(LatentSquares(problem, self.unfolded_modes(problem)), blocks)
         return GreedySolver(terms, int(self.rank), problem, rng)
 
 
@@ -105,7 +105,7 @@ class GreedySolver:
         Draws the starting vectors of searches for singular vectors.
     """
 
-    def __init__(self, terms: Terms, rank: int, problem: Problem, rng: np.random.Generator) -> None:
+    def __init__(self, terms: LatentTerms, rank: int, problem: Problem, rng: np.random.Generator) -> None:
         self._terms, self._rank = terms, rank
         self._dtype, self._pairs = problem.observations.dtype, LeadingPairs(rng, SWEEPS)
 
@@ -135,7 +135,7 @@ class GreedySolver:
             self._terms = refitted
 
 
-def _least_squares(terms: Terms) -> Floats:
+def _least_squares(terms: LatentTerms) -> Floats:
     """Return the weights that minimise the objective, the solution of H w = b."""
     hessian = terms.hessian
     damped = hessian + RIDGE * float(np.trace(hessian)) / len(hessian) * np.eye(len(hessian))

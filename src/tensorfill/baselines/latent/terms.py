@@ -81,7 +81,7 @@ class LatentSquares:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class LatentTerms:
     """Rank-one terms with their weights.
 
     Parameters
@@ -100,7 +100,7 @@ class Terms:
     slopes: Floats
 
     @classmethod
-    def of(cls, squares: LatentSquares, blocks: Sequence[Component]) -> Terms:
+    def of(cls, squares: LatentSquares, blocks: Sequence[Component]) -> LatentTerms:
         """Return the terms of these blocks; H costs a pass over the entries for every pair."""
         found = [squares.products(term, blocks) for block in blocks for term in _single_terms(block)]
         hessian = np.array([row for row, _ in found]).reshape(len(found), len(found))
@@ -129,7 +129,7 @@ class Terms:
         rough = float(weights @ self.hessian @ weights - seen @ seen) if self.squares.is_rough else 0.0
         return 0.5 * float(self.residuals @ self.residuals) + 0.5 * rough
 
-    def with_term(self, term: Component) -> Terms:
+    def with_term(self, term: Component) -> LatentTerms:
         """Return the terms with one more, of weight zero."""
         place = [block.mode for block in self.blocks].index(term.mode)
         block = self.blocks[place]
@@ -141,16 +141,16 @@ class Terms:
         at = sum(self.ranks[: place + 1])
         hessian = np.insert(np.insert(self.hessian, at, 0.0, axis=0), at, 0.0, axis=1)
         hessian[at], hessian[:, at] = column, column
-        return Terms(self.squares, blocks, hessian, np.insert(self.slopes, at, slope))
+        return LatentTerms(self.squares, blocks, hessian, np.insert(self.slopes, at, slope))
 
-    def reweighted(self, weights: Floats) -> Terms:
+    def reweighted(self, weights: Floats) -> LatentTerms:
         """Return the terms with other weights, without those of weight zero."""
         kept, ends = weights != 0, np.cumsum(self.ranks)[:-1]
         blocks = tuple(
             Component(block.mode, block.u[:, keep], new[keep], np.ascontiguousarray(block.v[:, keep]))
             for block, new, keep in zip(self.blocks, np.split(weights, ends), np.split(kept, ends), strict=True)
         )
-        return Terms(self.squares, blocks, self.hessian[np.ix_(kept, kept)], self.slopes[kept])
+        return LatentTerms(self.squares, blocks, self.hessian[np.ix_(kept, kept)], self.slopes[kept])
 
 
 class LeadingPairs:

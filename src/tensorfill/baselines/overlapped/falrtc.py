@@ -74,18 +74,18 @@ class Falrtc(Interpolating):
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> Solver:
         """Return a solver that starts at `start`, or at zeros beside the observed entries."""
-        return SmoothedSolver(problem, self.regulariser(problem), self.mu, start)
+        return FalrtcSolver(problem, self.regulariser(problem), self.mu, start)
 
 
 @dataclass(frozen=True, eq=False)
-class Iterate:
+class SmoothedIterate:
     """A tensor with the singular values of its unfoldings."""
 
     full: Floats
     values: tuple[Floats, ...]
 
 
-class SmoothedSolver:
+class FalrtcSolver:
     """Nesterov's method on the entries that were not observed.
 
     Parameters
@@ -151,9 +151,9 @@ class SmoothedSolver:
         gradient.reshape(-1)[self._positions] = 0
         return tuple(s for _, s in parts), gradient
 
-    def _iterate(self, full: Floats) -> Iterate:
+    def _iterate(self, full: Floats) -> SmoothedIterate:
         tasks = [partial(singular_values, full, mode) for mode in self._regulariser.modes]
-        return Iterate(full, mode_by_mode(tasks, full.size))
+        return SmoothedIterate(full, mode_by_mode(tasks, full.size))
 
     def _smoothed(self, values: tuple[Floats, ...], mu: float) -> float:
         """Return the smoothed norms of a tensor with these singular values."""

@@ -80,7 +80,7 @@ class Fixed(AtEntries):
         return self.problem.observations.values
 
 
-class Squares(AtEntries):
+class SquaredFidelity(AtEntries):
     """The square loss: the weighted mean of the observed value and the other."""
 
     def _entries(self, near: Floats, weight: float) -> Floats:
@@ -140,4 +140,4 @@ class Smoothly(AtEntries):
 
 def fidelity_to(problem: Problem) -> AtEntries:
     """Return the data term for the loss of a problem."""
-    return Squares(problem) if isinstance(problem.loss, Square) else Smoothly(problem)
+    return SquaredFidelity(problem) if isinstance(problem.loss, Square) else Smoothly(problem)

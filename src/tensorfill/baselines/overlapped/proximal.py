@@ -144,7 +144,7 @@ class Gdpan(Penalised):
 
 
 @dataclass(frozen=True, eq=False)
-class Iterate:
+class DenseIterate:
     """A tensor with its components X_d."""
 
     full: Floats
@@ -203,7 +203,7 @@ class ProximalSolver:
     def _proximal(self, d: int, point: Floats) -> Component:
         return shrunk_component(point, self._regulariser.modes[d], partial(self._regulariser.prox, d))
 
-    def _iterate(self, components: Sequence[Component], *, extrapolated: bool = False) -> Iterate:
+    def _iterate(self, components: Sequence[Component], *, extrapolated: bool = False) -> DenseIterate:
         """Return the tensor with these components, with its objective and F_tau."""
         problem, regulariser = self._problem, self._regulariser
         full = np.zeros(problem.observations.shape, problem.observations.dtype)
@@ -218,4 +218,4 @@ class ProximalSolver:
         if not self._accelerated:
             f_tau = objective + regulariser.disagreement(values, float(np.vdot(full, full)))
         ranks = tuple(component.rank for component in components)
-        return Iterate(full, tuple(components), Progress(objective, f_tau, ranks, extrapolated))
+        return DenseIterate(full, tuple(components), Progress(objective, f_tau, ranks, extrapolated))

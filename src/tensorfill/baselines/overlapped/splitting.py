@@ -51,7 +51,7 @@ MOST_GROWTH = 1e10
 """The largest growth of zeta; singular value thresholds are then far below rounding."""
 
 
-class Part(Protocol):
+class SplitPart(Protocol):
     """The interface of a part of the objective, which has a separate copy of X."""
 
     def prox(self, target: Floats, zeta: float) -> Copy:
@@ -109,7 +109,7 @@ class LowRankPart:
 
 
 @dataclass(frozen=True, eq=False)
-class Smooth:
+class SmoothPart:
     """The roughness 1/2 <Y, S Y> along one mode, with the eigenvalues and eigenvectors of S."""
 
     mode: int
@@ -117,7 +117,7 @@ class Smooth:
     vectors: Floats
 
     @classmethod
-    def of(cls, operator: Operator, mode: int, size: int) -> Smooth:
+    def of(cls, operator: Operator, mode: int, size: int) -> SmoothPart:
         """Return the part for a matrix that is given by its products."""
         matrix = operator(np.eye(size))
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
@@ -201,7 +201,7 @@ class SplittingSolver(ABC):
         The starting point.
     """
 
-    def __init__(self, fidelity: Fidelity, parts: Sequence[Part], zeta: Zeta, begin: State) -> None:
+    def __init__(self, fidelity: Fidelity, parts: Sequence[SplitPart], zeta: Zeta, begin: State) -> None:
         self._fidelity, self._parts, self._zeta = fidelity, parts, zeta
         self._now, self._progress = begin, self._measured(begin)
 
@@ -274,7 +274,7 @@ class PenalisedSolver(SplittingSolver):
     ) -> None:
         self._shape, self._weights, self._regulariser = problem.observations.shape, regulariser.weights, regulariser
         graphs = {} if problem.roughness is None else problem.roughness.parts
-        self._graphs = [Smooth.of(part, mode, self._shape[mode]) for mode, part in graphs.items()]
+        self._graphs = [SmoothPart.of(part, mode, self._shape[mode]) for mode, part in graphs.items()]
         parts = [*low_rank_parts(regulariser), *self._graphs]
         components = starting_components(start, problem.observations, regulariser.modes)
         full = self._mean(components)
@@ -316,7 +316,7 @@ class FixedSolver(SplittingSolver):
         All entries, or None for zeros beside the observed ones.
     """
 
-    def __init__(self, fidelity: Fixed, parts: Sequence[Part], zeta: Zeta, start: Floats | None) -> None:
+    def __init__(self, fidelity: Fixed, parts: Sequence[SplitPart], zeta: Zeta, start: Floats | None) -> None:
         zero = np.zeros_like(fidelity.first_step())
         full = fidelity.closest(zero.copy() if start is None else np.array(start, dtype=zero.dtype), 0.0)
         super().__init__(fidelity, parts, zeta, State(full, [zero] * len(parts), (0,) * len(parts), (), zeta.first))
@@ -333,7 +333,7 @@ class FixedSolver(SplittingSolver):
         return Progress(sum(values), math.nan, state.ranks)
 
 
-def low_rank_parts(regulariser: ProximalAverage) -> list[Part]:
+def low_rank_parts(regulariser: ProximalAverage) -> list[SplitPart]:
     """Return the penalties of the unfoldings as parts."""
     each = zip(regulariser.modes, regulariser.lam, regulariser.penalties, regulariser.max_ranks, strict=True)
     return [LowRankPart(*given) for given in each]
