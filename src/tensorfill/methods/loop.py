@@ -158,7 +158,7 @@ class Resumable(Protocol):
 
 
 class ResumableSolver(Solver, Resumable, Protocol):
-    """A solver that can say where it stands."""
+    """A solver whose state can be saved and restored."""
 
 
 @dataclass(frozen=True, eq=False)
