@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 import tensorfill
 from tensorfill import Observations, graphs
-from tensorfill.choosing.stages.kernel_width import best_width
+from tensorfill.choosing.stages.graphs import best_width
 from tensorfill.graphs.reduction import reduce
 from tensorfill.metrics import rmse
 

@@ -28,7 +28,7 @@ from data import shared_folder
 from rich.console import Console
 
 import tensorfill
-from tensorfill.choosing.stages.additive_effects import fit_additive
+from tensorfill.methods.effects.additive import fit_additive
 
 SHAPES = (((1_000_000, 1_000_000, 1_000), 100_000), ((3_000, 2_000, 500), 200_000))
 

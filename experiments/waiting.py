@@ -33,8 +33,8 @@ from rich.table import Table
 import tensorfill
 from tensorfill import Observations
 from tensorfill._support.memory import PeakMemory
-from tensorfill.choosing.stages.additive_effects import fit_additive
 from tensorfill.datasets import synthetic
+from tensorfill.methods.effects.additive import fit_additive
 from tensorfill.metrics import rmse
 
 Array = NDArray[np.float64]

@@ -10,8 +10,9 @@ import pytest
 import xarray as xr
 
 import tensorfill
-from tensorfill import Centre, Choice, Observations, SmoothField, complete
+from tensorfill import Centre, Choice, Graphs, Observations, SmoothField, complete
 from tensorfill.choosing.updating import grown
+from tensorfill.graphs import chain, haversine
 from tensorfill.labels import Labelled, Labels
 from tensorfill.metrics import rmse
 
@@ -221,3 +222,53 @@ def test_an_update_without_time_answers_all_the_same():
 
     with pytest.raises(KeyboardInterrupt):
         fit.update(new, callback=interrupt, rng=0)
+
+
+class TestGraphs:
+    """A fit with graphs is brought up to date as any other; new indices need a place in the graph."""
+
+    ROWS = np.sin(np.linspace(0, 3, 26))[:, None] * [1.0, 2.0]
+
+    def data(self):
+        rng = np.random.default_rng(0)
+        truth = np.einsum("ir,jr,kr->ijk", self.ROWS, rng.standard_normal((12, 2)), rng.standard_normal((10, 2)))
+        holes = np.where(rng.random(truth.shape) < 0.5, truth + 0.01 * rng.standard_normal(truth.shape), np.nan)
+        holes[[5, 14]] = np.nan
+        return truth, holes
+
+    @pytest.mark.parametrize("method", ["nort", "tucker_als"])
+    def test_new_entries_of_known_indices(self, method):
+        truth, holes = self.data()
+        early = np.where(np.arange(10) < 7, holes, np.nan)
+        first = complete(early[:, :, :7], method=method, laplacian={0: chain(26)}, rng=0)
+        later = first.update(holes[:, :, :7], rng=0)
+        grown = first.update(holes, rng=0)
+        assert later.shape == (26, 12, 7)
+        assert grown.shape == (26, 12, 10)
+        assert grown.recipe.stage(Graphs) == first.recipe.stage(Graphs)
+        missing = np.isnan(holes)
+        assert rmse(grown.to_dense()[missing], truth[missing]) < 0.2 * truth.std()
+        # Slices without any entry are still filled by the graph.
+        assert rmse(grown.to_dense()[[5, 14]], truth[[5, 14]]) < 0.2 * truth.std()
+
+    def test_new_indices_of_a_mode_with_a_graph(self):
+        truth, holes = self.data()
+        first = complete(holes[:24], method="nort", laplacian={0: chain(24)}, rng=0)
+        refuses(ValueError, ["2 new indices", "mode 0", "laplacian={0: graph}"], lambda: first.update(holes, rng=0))
+        refuses(ValueError, ["Laplacians", "kernel"], lambda: first.update(holes, laplacian={0: kernel(26)}, rng=0))
+        later = first.update(holes, laplacian={0: chain(26)}, rng=0)
+        missing = np.isnan(holes)
+        assert rmse(later.to_dense()[missing], truth[missing]) < 0.2 * truth.std()
+
+    def test_graphs_of_a_fit_without_any_and_of_one_from_a_file(self, tmp_path):
+        _, holes = self.data()
+        plain = complete(np.delete(holes, [5, 14], axis=0)[:22], method="nort", lam=0.1, rng=0)
+        refuses(ValueError, ["laplacian", "has none"], lambda: plain.update(holes, laplacian={0: chain(26)}, rng=0))
+        first = complete(holes, method="nort", laplacian={0: chain(26)}, rng=0)
+        first.save(tmp_path / "fit.npz", data=True)
+        loaded = tensorfill.load(tmp_path / "fit.npz")
+        refuses(ValueError, ["graphs", "file"], lambda: loaded.update(holes, rng=0))
+
+
+def kernel(size):
+    return haversine(np.column_stack([np.linspace(0, 9, size), np.zeros(size)]))

@@ -24,9 +24,9 @@ from .choosing.choose import Contest, contend
 from .choosing.completing import Work
 from .choosing.context import Context
 from .choosing.holdout.splits import Choice
-from .choosing.job import taken_in
 from .choosing.search.base import are_better
 from .choosing.search.trials import error_of, standard_error_of
+from .choosing.task import taken_in
 from .losses import Loss, Robust
 from .methods.base import Method, Status, Stopped
 from .methods.registry import COMPARED

@@ -29,14 +29,13 @@ from .choosing.doubts import (
     warn_of_nothing_missing,
 )
 from .choosing.holdout.splits import Choice
-from .choosing.job import Job, taken_in
 from .choosing.search.base import Path
 from .choosing.stages.centre import Centre
 from .choosing.stages.graphs import Graphs
 from .choosing.stages.polish import Polish
 from .choosing.stages.smooth_field import SmoothField
 from .choosing.stages.table import STAGES
-from .choosing.task import needs_choice
+from .choosing.task import Job, needs_choice, taken_in
 from .choosing.updating import core_of
 from .fit import Fit
 from .io.checkpoints import kept_seed, opened

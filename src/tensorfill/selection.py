@@ -11,12 +11,12 @@ from ._support.parallel import one_blas_thread
 from .choosing.candidates import candidates
 from .choosing.context import Context
 from .choosing.holdout.splits import Choice, make_splits
-from .choosing.job import taken_in
 from .choosing.search.base import Path, PathPoint
 from .choosing.search.nort import NortSearch
 from .choosing.search.table import search_for
 from .choosing.search.trials import Trials
 from .choosing.stages.scale import Scale
+from .choosing.task import taken_in
 from .losses import Loss
 from .methods.base import Method
 

@@ -17,8 +17,7 @@ from .choosing.completing import shown
 from .choosing.context import Context
 from .choosing.recipe import Recipe
 from .choosing.stages.base import Lift
-from .choosing.stages.graphs import Graphs
-from .choosing.stages.kernel_width import checked_graphs
+from .choosing.stages.graphs import Graphs, checked_graphs
 from .choosing.stages.scale import Scale, check_size
 from .choosing.updating import Grown, core_of, grown, updated
 from .graphs import KernelGraph

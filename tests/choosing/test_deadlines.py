@@ -9,11 +9,11 @@ from tensorfill import Clock, Observations, complete
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import MOST_ITERATIONS, smooth_field
 from tensorfill.choosing.neighbours import Neighbourhood
-from tensorfill.choosing.stages.kernel_width import FOLDS, best_width
-from tensorfill.choosing.stages.score_effects import FEWEST_SWEEPS, fit_score_effects
+from tensorfill.choosing.stages.graphs import FOLDS, best_width
 from tensorfill.choosing.stages.smooth_field import STIFFNESSES, SmoothField
 from tensorfill.graphs import haversine
 from tensorfill.losses import Logistic, Poisson, Square
+from tensorfill.methods.effects.scores import FEWEST_SWEEPS, fit_score_effects
 from tensorfill.methods.grow.growth import Growth
 from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.problem import Problem

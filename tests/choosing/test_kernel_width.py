@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorfill import Observations
-from tensorfill.choosing.stages.kernel_width import best_width
+from tensorfill.choosing.stages.graphs import best_width
 
 from ..graphs.examples import kernel, stations
 

@@ -13,12 +13,12 @@ from .._support.scaling import VALUE
 from .._support.types import Floats, Integers
 from ..labels import Labels
 from ..losses import expected, restore
+from ..methods.effects.additive import fit_additive
 from ..models.folded import nothing
 from ..observations import Observations
 from .holdout.held_out import HeldOut
 from .holdout.splits import Split
 from .neighbours import ordered_modes
-from .stages.additive_effects import fit_additive
 from .stages.centre import Offset, can_centre
 
 MEAN, EFFECTS, INTERPOLATION = "mean", "effects", "interpolation"

@@ -16,8 +16,7 @@ from ..methods.problem import Problem
 from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
 from .holdout.splits import Choice
-from .job import Job
-from .task import Task
+from .task import Job, Task
 
 MOST_NAMED = 6
 """At most this many other methods are named where one is refused."""

@@ -40,8 +40,7 @@ from .search.base import PathPoint
 from .stages.base import Before, Lift, Reduced
 from .stages.centre import Centre, is_of_differences
 from .stages.empty_slices import EmptySlices, fill_empty_slices
-from .stages.graphs import Graphs
-from .stages.kernel_width import with_widths
+from .stages.graphs import Graphs, with_widths
 from .stages.present_slices import PresentSlices
 from .stages.scale import Scale
 from .task import Task

@@ -12,13 +12,13 @@ from typing import ClassVar
 from ..._support.clock import Clock
 from ...labels import Labels
 from ...losses import Huber, Loss, Square, is_score
+from ...methods.effects.additive import fit_additive
+from ...methods.effects.scores import fit_score_effects
 from ...methods.problem import Problem
 from ...models import Centred, Model
 from ...models.additive import Additive
 from ...observations import Observations
-from .additive_effects import fit_additive
 from .base import Before, Lift
-from .score_effects import fit_score_effects
 
 
 @dataclass(frozen=True)

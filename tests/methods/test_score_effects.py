@@ -14,8 +14,8 @@ from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
 from tensorfill.choosing.search.base import are_better
 from tensorfill.choosing.search.trials import Trials
-from tensorfill.choosing.stages.score_effects import fit_score_effects
 from tensorfill.losses import Huber, Logistic, Poisson, Square, prepare
+from tensorfill.methods.effects.scores import fit_score_effects
 from tensorfill.models import Centred
 from tests.refusal import refuses
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..._support.clock import Clock
 from ..._support.types import Floats, Integers
-from ...methods.problem import Problem
 from ...models.additive import Additive
+from ..problem import Problem
 
 SWEEPS = 20
 """The largest number of sweeps over the modes."""

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..models import Model
-from ..models.folded import nothing
-from .base import Method, Progress, Solver
-from .problem import Problem
+from ...models import Model
+from ...models.folded import nothing
+from ..base import Method, Progress, Solver
+from ..problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfill import Observations
-from tensorfill.choosing.stages.additive_effects import fit_additive
+from tensorfill.methods.effects.additive import fit_additive
 from tensorfill.models.additive import Additive
 
 from ..models.test_additive import dense, random_offset
