@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import re
 import sys
 import tokenize
 import warnings
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorfill
+from tensorfill._support.table import STAGES
 
 PACKAGE = Path(tensorfill.__file__).parent
 
@@ -39,6 +39,14 @@ def code_lines(path: Path) -> int:
             if token.type not in (*without, tokenize.ENCODING):
                 lines |= set(range(token.start[0], token.end[0] + 1))
     return len(lines - documented)
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the identifiers of a module, and those in the homes of a table."""
+    with path.open("rb") as file:
+        tokens = list(tokenize.tokenize(file.readline))
+    homes = {token.string.strip("'\"").partition(":")[2] for token in tokens if token.type == tokenize.STRING}
+    return homes | {token.string for token in tokens if token.type == tokenize.NAME}
 
 
 def passed(call) -> tuple[set[str], int]:
@@ -95,9 +103,10 @@ def main() -> None:
     if asked.modules:
         print("\n".join(sorted(modules)))
 
-    for name in ("centred", "smoothing", "fills", "polish"):
-        files = [path for path in PACKAGE.rglob("*.py") if re.search(rf"\b{name}\b", path.read_text())]
-        print(f"{name} occurs in {len(files)} files")
+    for name, home in STAGES.items():
+        kind = home.partition(":")[2]
+        files = [path for path in PACKAGE.rglob("*.py") if kind in names_in(path)]
+        print(f"the stage {name!r}, {kind}, is named in {len(files)} files")
 
 
 if __name__ == "__main__":

@@ -30,10 +30,7 @@ from .choosing.doubts import (
 )
 from .choosing.holdout.splits import Choice
 from .choosing.search.base import Path
-from .choosing.stages.centre import Centre
-from .choosing.stages.graphs import Graphs
-from .choosing.stages.polish import Polish
-from .choosing.stages.smooth_field import SmoothField
+from .choosing.stages.base import Stage
 from .choosing.stages.table import STAGES
 from .choosing.task import Job, needs_choice, taken_in
 from .choosing.updating import core_of
@@ -55,10 +52,10 @@ def complete(
     method: str | Method | Sequence[str | Method] = "auto",
     loss: str | Loss | Robust = "square",
     same: Sequence[int | str] | None = None,
-    laplacian: Mapping[Any, Any] | Graphs | None = None,
-    smooth: Sequence[int | str] | str | SmoothField | None = "auto",
-    centre: bool | str | Centre = "auto",
-    refine: str | Polish | None = None,
+    laplacian: Mapping[Any, Any] | Stage | None = None,
+    smooth: Sequence[int | str] | str | Stage | None = "auto",
+    centre: bool | str | Stage = "auto",
+    refine: str | Stage | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
     dtype: DTypeLike = np.float64,

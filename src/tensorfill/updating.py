@@ -15,12 +15,9 @@ from .adapters.registry import take_in
 from .adapters.restoring import regrown
 from .choosing.completing import shown
 from .choosing.context import Context
-from .choosing.recipe import Recipe
 from .choosing.stages.base import Lift
-from .choosing.stages.graphs import Graphs, checked_graphs
 from .choosing.stages.scale import Scale, check_size
-from .choosing.updating import Grown, core_of, grown, updated
-from .graphs import KernelGraph
+from .choosing.updating import core_of, grown, updated, with_graphs
 from .losses import prepare
 from .methods.base import Status
 from .observations import Observations
@@ -56,7 +53,7 @@ def changes_by(
     sound = fit.observations if fit.corrupt is None else fit.observations.select(~fit.corrupt)
     raw = grown(fit.labels, sound, take_in(new, **how))
     check_size(raw.all)
-    recipe = _with_graphs(fit.recipe, raw, laplacian)
+    recipe = with_graphs(fit.recipe, raw, laplacian)
     scale = Scale.of(raw.all, fit.loss, [recipe.method])
     old = None if raw.old is None else scale.down(_prepared(fit.loss, raw.old))
     data = replace(raw, old=old, new=scale.down(_prepared(fit.loss, raw.new)))
@@ -81,34 +78,6 @@ def changes_by(
         "labels": raw.labels,
         "restore": fit.restore if same else regrown(fit.restore, raw.labels, raw.new.shape),
     }
-
-
-def _with_graphs(recipe: Recipe, data: Grown, given: Mapping[Any, Any] | None) -> Recipe:
-    """Return the recipe with the graphs of all indices, old and new."""
-    stage = recipe.stage(Graphs)
-    if stage is None:
-        if given is not None:
-            raise ValueError("laplacian is for a fit with graphs; this one has none, so complete all data with it.")
-        return recipe
-    if not all(hasattr(graph, "shape") for graph in stage.laplacians.values()):
-        raise ValueError("update needs the graphs of the fit, which a file does not hold; complete all data instead.")
-    graphs = {**stage.laplacians, **checked_graphs(data.labels.numbered(given, "laplacian"), data.new.shape)}
-    kernels = [mode for mode, graph in graphs.items() if isinstance(graph, KernelGraph)]
-    if kernels:
-        raise ValueError(
-            f"laplacian must be Laplacians if a fit is updated, but a kernel was given for mode {kernels[0]}; "
-            "give kernel.laplacian(width)."
-        )
-    for mode, graph in graphs.items():
-        called = data.labels.called(mode)
-        if graph.shape[0] != data.new.shape[mode]:
-            raise ValueError(
-                f"the {len(data.fresh(mode)):,} new indices of mode {called!r} have no place in its graph; give the "
-                f"Laplacian of all {data.new.shape[mode]:,} indices, as in "
-                f"fit.update(new, laplacian={{{called!r}: graph}})."
-            )
-    before = tuple(replace(each, laplacians=graphs) if isinstance(each, Graphs) else each for each in recipe.before)
-    return replace(recipe, before=before)
 
 
 def _prepared(loss: Any, entries: Observations) -> Observations:

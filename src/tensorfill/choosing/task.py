@@ -18,17 +18,18 @@ from ..graphs.reduction import Graph
 from ..labels import Labelled, Labels
 from ..losses import Loss, Robust, Square, make_loss, prepare
 from ..losses.robust import is_robust
-from ..methods.base import STAGES, Method
+from ..methods.base import STAGES as AROUND
+from ..methods.base import Method
 from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
 from .stages.base import After, Before, Stage
-from .stages.centre import Centre, can_centre, is_of_differences
-from .stages.graphs import Graphs, checked_graphs
-from .stages.polish import Polish
+from .stages.centre import can_centre, is_of_differences
+from .stages.graphs import checked_graphs
 from .stages.scale import check_size
-from .stages.smooth_field import SmoothField, smooth_modes
+from .stages.smooth_field import smooth_modes
+from .stages.table import STAGES
 
 LEFT_OPEN: dict[str, Any] = {"smooth": "auto", "centre": "auto", "refine": None}
 """What a caller who says nothing of a stage leaves to held-out entries."""
@@ -98,7 +99,7 @@ class Task:
         """Refuse, with one sentence, a stage that cannot go with a method or with the loss."""
         asked = self.stages_asked()
         for stage in asked:
-            if stage in STAGES and stage not in method.stages:
+            if stage in AROUND and stage not in method.stages:
                 raise ValueError(f"{stage} does not go with method '{method.name}'; leave {stage} out.")
         loss: Any = Square() if is_robust(self.loss) else self.loss
         if "smooth" in asked and not is_of_differences(loss):
@@ -146,10 +147,10 @@ def taken_in(
     dtype: DTypeLike = np.float64,
     loss: str | Loss | Robust = "square",
     same: Sequence[int | str] | None = None,
-    laplacian: Mapping[Any, Any] | Graphs | None = None,
-    smooth: Sequence[int | str] | str | SmoothField | None = "auto",
-    centre: bool | str | Centre = "auto",
-    refine: str | Polish | None = None,
+    laplacian: Mapping[Any, Any] | Stage | None = None,
+    smooth: Sequence[int | str] | str | Stage | None = "auto",
+    centre: bool | str | Stage = "auto",
+    refine: str | Stage | None = None,
     choose: Choice | None = None,
     start: Model | None = None,
     others: Mapping[str, Any] | None = None,
@@ -160,16 +161,20 @@ def taken_in(
     """
     if choose is not None and not isinstance(choose, Choice):
         raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
-    if not isinstance(centre, bool | Centre) and centre != "auto":
+    given = {"laplacian": laplacian, "centre": centre, "refine": refine, "smooth": smooth, **(others or {})}
+    for name, stage in given.items():
+        if isinstance(stage, Stage) and not isinstance(stage, STAGES[name]):
+            raise TypeError(f"{name} must be a {STAGES[name].__name__} if it is a stage, but {stage!r} was given.")
+    if not isinstance(centre, bool | Stage) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
-    if refine is not None and not isinstance(refine, Polish):
+    if refine is not None and not isinstance(refine, Stage):
         one_of(refine, "refine", ["tucker"])
     taken = take_in(data, missing=missing, value=value, layout=layout)
     labels = taken.labels
     observations = taken.observations.astype(dtype)
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
-    graphs: Any = laplacian.laplacians if isinstance(laplacian, Graphs) else labels.numbered(laplacian, "laplacian")
+    graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
     prepared, fitted = loss, observations
     if is_robust(loss):
         fitted = without_gross_sizes(observations)
@@ -184,13 +189,8 @@ def taken_in(
         same=_checked_same(same, labels, fitted.shape),
         choice=_checked_choice(choose or Choice(), labels, loss, dtype),
         graphs=checked_graphs(graphs, fitted.shape),
-        asked={
-            **({"laplacian": laplacian} if isinstance(laplacian, Graphs) else {}),
-            "centre": centre,
-            "refine": refine,
-            "smooth": smooth_by_number,
-            **(others or {}),
-        },
+        asked={name: said for name, said in given.items() if name != "laplacian" or isinstance(said, Stage)}
+        | {"smooth": smooth_by_number},
         start=start,
     )
     return Job(task, observations, taken)

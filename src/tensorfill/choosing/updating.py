@@ -7,6 +7,7 @@ those at some of the new entries, which the earlier fit did not see and a second
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._support.checks import listed
 from .._support.types import Floats, Integers
+from ..graphs import KernelGraph
 from ..labels import UNKNOWN, Labelled, Labels
 from ..methods.base import Result, Status
 from ..methods.problem import Problem
@@ -30,7 +32,7 @@ from .run import run
 from .stages.base import Lift, Reduced
 from .stages.centre import is_of_differences
 from .stages.empty_slices import EmptySlices
-from .stages.graphs import Graphs
+from .stages.graphs import Graphs, checked_graphs
 
 HELD_OUT = 0.1
 """The share of the new entries that is held out for intervals."""
@@ -173,6 +175,34 @@ def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, co
     result = _run(recipe, data, start, context)
     answer = Answer(recipe, result, error_bars=new_bars)
     return filled(answer, Lift(), data.all, () if graphs is None else tuple(graphs.modes))
+
+
+def with_graphs(recipe: Recipe, data: Grown, given: Mapping[Any, Any] | None) -> Recipe:
+    """Return the recipe with the graphs of all indices, old and new."""
+    stage = recipe.stage(Graphs)
+    if stage is None:
+        if given is not None:
+            raise ValueError("laplacian is for a fit with graphs; this one has none, so complete all data with it.")
+        return recipe
+    if not all(hasattr(graph, "shape") for graph in stage.laplacians.values()):
+        raise ValueError("update needs the graphs of the fit, which a file does not hold; complete all data instead.")
+    graphs = {**stage.laplacians, **checked_graphs(data.labels.numbered(given, "laplacian"), data.new.shape)}
+    kernels = [mode for mode, graph in graphs.items() if isinstance(graph, KernelGraph)]
+    if kernels:
+        raise ValueError(
+            f"laplacian must be Laplacians if a fit is updated, but a kernel was given for mode {kernels[0]}; "
+            "give kernel.laplacian(width)."
+        )
+    for mode, graph in graphs.items():
+        called = data.labels.called(mode)
+        if graph.shape[0] != data.new.shape[mode]:
+            raise ValueError(
+                f"the {len(data.fresh(mode)):,} new indices of mode {called!r} have no place in its graph; give the "
+                f"Laplacian of all {data.new.shape[mode]:,} indices, as in "
+                f"fit.update(new, laplacian={{{called!r}: graph}})."
+            )
+    before = tuple(replace(each, laplacians=graphs) if isinstance(each, Graphs) else each for each in recipe.before)
+    return replace(recipe, before=before)
 
 
 def _run(recipe: Recipe, data: Grown, start: Model, context: Context) -> Result:

@@ -114,10 +114,12 @@ def rough(problem: Problem, graphs: Mapping[int, Graph], mu: float) -> Problem:
     return problem.with_roughness(make_roughness(graphs, mu, float(problem.loss.curvature)))
 
 
-def checked_graphs(given: Mapping[int, object] | None, shape: Sequence[int]) -> dict[int, Graph | KernelGraph]:
+def checked_graphs(given: Mapping[int, object] | Graphs | None, shape: Sequence[int]) -> dict[int, Graph | KernelGraph]:
     """Return the graph of each mode that has one, checked: a Laplacian, or a kernel whose width is yet to be chosen."""
     if given is None:
         return {}
+    if isinstance(given, Graphs):
+        given = given.laplacians
     if not isinstance(given, Mapping):
         raise TypeError(
             f"laplacian must map modes to graphs, as in {{0: graph}}, but {type(given).__name__} was given."
