@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Clock, Observations
-from tensorfill.choosing.choose import may_help
+from tensorfill.choosing.centring import may_help
 from tensorfill.choosing.holdout.splits import whole_split
 from tensorfill.losses import Square
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from tensorfill import CP, Centre, Clock, Nort, Observations, Problem, complete
-from tensorfill.choosing.choose import UNEVEN, are_balanced
+from tensorfill.choosing.centring import UNEVEN, are_balanced
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
 from tensorfill.choosing.search.base import are_better

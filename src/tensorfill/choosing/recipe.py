@@ -48,6 +48,15 @@ class Recipe:
     seed: int = field(default=0, compare=False)
     asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
+    def __str__(self) -> str:
+        """Return what is done, in order.
+
+        >>> from tensorfill import Centre, Grow
+        >>> print(Recipe((Centre(rounds=1),), method=Grow(rank=2, form="cp")))
+        Centre(rounds=1), Grow(max_iter=50, tol=1e-06, rank=2, form='cp')
+        """
+        return ", ".join(map(repr, (*self.before, self.method, *self.after)))
+
     @property
     def stages(self) -> tuple[Stage, ...]:
         """All stages, in order."""
