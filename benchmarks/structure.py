@@ -82,15 +82,10 @@ def main() -> None:
     for path in PACKAGE.rglob("*.py"):
         folder = path.relative_to(PACKAGE).parts
         by_folder[folder[0] if len(folder) > 1 else "(top level)"] += code_lines(path)
-    searches = sum(
-        code_lines(path)
-        for path in PACKAGE.rglob("*.py")
-        if path.parts[len(PACKAGE.parts)] in ("methods", "baselines")
-        and path.stem in ("search", "following", "paths", "standing")
-    )
+    searches = sum(code_lines(path) for path in (PACKAGE / "choosing" / "search").glob("*.py"))
     print(f"{sum(by_folder.values()):,} lines of code")
     print(", ".join(f"{name} {lines:,}" for name, lines in sorted(by_folder.items())))
-    print(f"choosing and the searches together: {by_folder['choosing'] + searches:,}")
+    print(f"choosing {by_folder['choosing']:,}, of which searches {searches:,}")
 
     random = np.random.default_rng(0)
     low_rank = random.standard_normal((30, 2)) @ random.standard_normal((2, 30))

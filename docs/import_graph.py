@@ -185,7 +185,7 @@ def draw(imports: Mapping[str, set[str]], title: str, file: Path) -> None:
                     "shrinkB": 3,
                     "connectionstyle": "arc3,rad=0.12",
                 }
-                axes.annotate("", xy=places[other], xytext=places[name], arrowprops=arrow)
+                axes.annotate("", xy=places[other], xytext=places[name], arrowprops=arrow, zorder=2)
     axes.set(xlim=(0, width), ylim=(-0.6, max(rows) + 0.6))
     axes.set_axis_off()
     axes.set_title(title, fontsize=11)
