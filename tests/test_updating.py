@@ -268,6 +268,8 @@ class TestGraphs:
         first.save(tmp_path / "fit.npz", data=True)
         loaded = tensorfill.load(tmp_path / "fit.npz")
         refuses(ValueError, ["graphs", "file"], lambda: loaded.update(holes, rng=0))
+        again, later = loaded.update(holes, laplacian={0: chain(26)}, rng=0), first.update(holes, rng=0)
+        np.testing.assert_array_equal(again.to_dense(), later.to_dense())
 
 
 def kernel(size):

@@ -39,6 +39,7 @@ from .io.checkpoints import kept_seed, opened
 from .io.formats import read
 from .losses import Loss, Robust, Square
 from .methods.base import Callback, Method, Status
+from .methods.nort import Nort
 from .methods.problem import Problem
 from .models import Model
 
@@ -120,7 +121,9 @@ def complete(
         equally frequent, it tries without them too.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
-        penalty, and keeps that if the held-out error falls.
+        penalty, and keeps that if the held-out error falls. This argument and the three before it also take a stage
+        with all its settings, such as ``Centre()`` or those in `Fit.recipe`; it is then done, and nothing is held out
+        for it.
     bounds
         Predictions are clipped to (low, high); None is no limit, as in ``(0, None)``.
     choose
@@ -230,19 +233,22 @@ def complete(
 
 def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:
     """Complete a table on the workers of a cluster; what cannot be had there is refused."""
-    from .distributed.completion import TAKEN
+    from .distributed.completion import DECIDED, TAKEN
     from .distributed.completion import complete as complete_there
 
     changed = {name: given[name] for name, usual in _DEFAULTS.items() if not _is(given[name], usual)}
     if changed.get("method") == "nort":
         del changed["method"]
+    settings = dict(given["settings"])
+    if isinstance(changed.get("method"), Nort):
+        settings |= {name: value for name, value in vars(changed.pop("method")).items() if name not in DECIDED}
     elsewhere = [name for name in changed if name not in TAKEN]
     if elsewhere:
         raise ValueError(
             f"{listed(elsewhere)} cannot be had for a table on several machines; leave it out, or give a table in "
             "memory, as in data.compute()."
         )
-    return complete_there(data, **changed, **given["settings"])
+    return complete_there(data, **changed, **settings)
 
 
 def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[Any, bool]:

@@ -45,6 +45,9 @@ def test_given_settings_give_the_answer_of_one_machine(client, data):
     np.testing.assert_allclose(fit.predict(coords), one.predict(coords), atol=1e-3)
     assert fit.ranks == one.ranks
     np.testing.assert_allclose(fit.together().predict(coords), fit.predict(coords), atol=1e-12)
+    again = tensorfill.complete(table_of(data.observations), client=client, **fit.recipe.arguments())
+    np.testing.assert_allclose(again.predict(coords), fit.predict(coords), atol=1e-6)
+    again.close()
     fit.close()
 
 

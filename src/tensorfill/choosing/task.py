@@ -120,12 +120,12 @@ def needs_choice(methods: Sequence[Method], task: Task, choice: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The data, ready for a pipeline.
+    """The data, ready for a run.
 
     Parameters
     ----------
     task
-        What the pipeline is asked.
+        What is asked.
     observations
         The data as it was given, before the loss changed its values.
     labelled

@@ -184,9 +184,12 @@ def with_graphs(recipe: Recipe, data: Grown, given: Mapping[Any, Any] | None) ->
         if given is not None:
             raise ValueError("laplacian is for a fit with graphs; this one has none, so complete all data with it.")
         return recipe
-    if not all(hasattr(graph, "shape") for graph in stage.laplacians.values()):
-        raise ValueError("update needs the graphs of the fit, which a file does not hold; complete all data instead.")
     graphs = {**stage.laplacians, **checked_graphs(data.labels.numbered(given, "laplacian"), data.new.shape)}
+    if not all(hasattr(graph, "shape") or isinstance(graph, KernelGraph) for graph in graphs.values()):
+        raise ValueError(
+            "update needs the graphs of the fit, which a file does not hold; give all of them, as in "
+            "fit.update(new, laplacian={0: graph})."
+        )
     kernels = [mode for mode, graph in graphs.items() if isinstance(graph, KernelGraph)]
     if kernels:
         raise ValueError(

@@ -61,6 +61,9 @@ TAKEN = frozenset(
 )
 """The arguments of `tensorfill.complete` that a table on several machines takes; the settings of NORT come beside."""
 
+DECIDED = {"storage": "sparse", "svd": "subspace", "polish": False}
+"""The settings of NORT that the workers decide."""
+
 STOPS = (Stopped, TimeUp, KeyboardInterrupt)
 """What ends a run before its time."""
 
@@ -220,11 +223,10 @@ def _show(trials: Trials, trial: Trial) -> None:
 
 def _method(settings: Mapping[str, Any], labels: Labels) -> Nort:
     """Return NORT with settings that the workers can follow."""
-    decided = {"storage": "sparse", "svd": "subspace", "polish": False}
-    for name in decided:
+    for name in DECIDED:
         if name in settings:
             raise ValueError(f"{name} is decided by the workers of a Dask cluster; leave it out.")
-    made: Any = make_method("nort", {**settings, **decided})
+    made: Any = make_method("nort", {**settings, **DECIDED})
     nort: Nort = made if made.modes is None else replace(made, modes=labels.numbers(made.modes))
     return nort
 

@@ -1,6 +1,6 @@
 """The contract of a stage: what is done to a problem before a method solves it, or to the answer after.
 
-A stage is a frozen dataclass of settings in a file of this folder, and a line in `tensorfill.choosing.stages`. One that
+A stage is a frozen dataclass of settings in a file of this folder, and a line in `tensorfill._support.table`. One that
 comes before the method makes another problem, and returns the way back,
 
     reduce(problem) -> (problem, lift)
