@@ -14,14 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "tensorfill"
 
 BANNED = re.compile(r"\b(so many|shall|of its own|stands? where|as it stands|where it stands|nobody)\b", re.IGNORECASE)
 
-OTHERS = {"choosing", "distributed", "completion", "comparison", "fit", "selection", "updating"}
-"""Folders and modules that are not checked."""
-
-FILES = [
-    file
-    for file in sorted(PACKAGE.rglob("*.py"))
-    if file.relative_to(PACKAGE).parts[0].removesuffix(".py") not in OTHERS
-]
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def prose(source):

@@ -1,4 +1,4 @@
-"""Several methods on the same held-out entries: which is best, at what cost."""
+"""Compares methods on the same held-out entries: their errors and costs."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ class Contender:
     Parameters
     ----------
     method
-        The method with what was chosen, for a fit of all entries: ``complete(data, method=...)``.
+        The method with the chosen settings, for a fit of all entries: ``complete(data, method=...)``.
     held_out, standard_error
-        Its error on the held-out entries, and the standard error of that.
+        Its error on the held-out entries, and the standard error of this error.
     seconds
-        The time it took, the choice included; the fit of all entries is not part of it.
+        The time including the choice of settings, but without the fit of all entries.
     memory
-        Its peak memory in bytes, above what the process held before; NaN where the system does not say. What a method
-        loads at its first use in a process, such as compiled loops, is part of it.
+        Its peak memory in bytes, above that of the process before; NaN if the system does not report it. It includes
+        what a method loads at its first use in a process, such as compiled loops.
     ranks
         The ranks of the answer.
     tried
-        What was chosen, by name.
+        The chosen settings, by name.
     trials
-        How many settings were tried.
+        The number of settings that were tried.
     stages
-        What was done around the method, in words.
+        The stages around the method, in words.
     losses
         The loss at each held-out entry.
     clipped
@@ -84,13 +84,13 @@ class Contender:
 
     @property
     def chosen(self) -> str:
-        """What was chosen, in words."""
+        """The chosen settings, in words."""
         settings = [f"{name} {value:.3g}" for name, value in self.tried.items()]
         return ", ".join([*settings, *self.stages])
 
 
 class Comparison(Records[Contender]):
-    """The methods of a comparison, the lowest held-out error first; printed, it is a table."""
+    """The methods of a comparison, sorted by held-out error; ``print`` shows a table."""
 
     columns = (*(each.name for each in fields(Contender)), "name", "chosen")
     _shown: ClassVar[Mapping[str, str]] = {
@@ -113,7 +113,7 @@ class Comparison(Records[Contender]):
         return self[0]
 
     def is_clear(self) -> bool:
-        """Return whether the best beats the second by more than chance, entry by entry."""
+        """Return whether the best is significantly better than the second, by paired differences of entries."""
         return len(self) < 2 or are_better(self[0].losses, self[1].losses, clipped=self[0].clipped)
 
     def plot(self, ax: Axes | None = None, *, file: str | PathLike[str] | None = None) -> Axes:
@@ -158,16 +158,16 @@ def compare(
 ) -> Comparison:
     """Compare methods on the same held-out entries.
 
-    Every method chooses its settings on the same splits, and is scored by the fit without the held-out entries. The
-    errors are those of the best of several trials on these entries, so they are slightly optimistic for all.
+    The settings of every method are chosen on the same splits, and its score is that of the fit without the held-out
+    entries. The error of a method is that of its best trial on these entries, so all errors are slightly optimistic.
 
     Parameters
     ----------
     data
-        What `tensorfill.complete` takes.
+        As in `tensorfill.complete`.
     methods
         Names of methods or method objects; ``"auto"`` for those of ``"nort"``, ``"grow"``, ``"cp"`` and
-        ``"softimpute"`` that take the data, and ``"all"`` for every method that takes it.
+        ``"softimpute"`` that support the data, and ``"all"`` for every method that does.
     missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress, n_jobs
         As in `tensorfill.complete`.
     smooth
@@ -179,7 +179,7 @@ def compare(
     Returns
     -------
     Comparison
-        A record for each method, the lowest error first. ``print`` shows a table, and `Comparison.plot` draws it.
+        A record for each method, sorted by error. ``print`` shows a table, and `Comparison.plot` draws it.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def compare(
             for method in scaled:
                 rows.append(_contender(contest, method, clock.part(1 / (len(made) - len(rows)))))
         except (Stopped, TimeUp, KeyboardInterrupt) as stop:
-            # The methods that are done stay a comparison.
+            # The methods that have finished are still a comparison.
             if not rows and (isinstance(stop, TimeUp) or getattr(stop, "status", None) is Status.TIME_LIMIT):
                 raise ValueError(
                     "The time limit was reached before any method had an answer; raise time_limit."

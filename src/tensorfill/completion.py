@@ -1,4 +1,4 @@
-"""The front door: one call from an incomplete tensor to a filled one."""
+"""The main function: completes a tensor in one call."""
 
 from __future__ import annotations
 
@@ -76,26 +76,26 @@ def complete(
     Parameters
     ----------
     data
-        An array in which NaN is missing, a masked array or `Observations`; a `DataArray` or `Dataset` of xarray, whose
-        variables become a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry, a
-        column for the values and the others for the labels of the modes; a wide table, with a value in each cell, whose
-        rows and columns have labels, of several levels if need be; a sparse array of scipy or of the package sparse;
-        or the path of a file that `tensorfill.io.read` reads. Labels come back on the answer, and a mode can be given
-        by name or number everywhere. A long table of Dask, or what `tensorfill.io.open` returns for Parquet files, is
-        completed on a cluster; see `tensorfill.distributed.complete`.
+        An array with NaN for missing entries, a masked array or `Observations`; an xarray `DataArray` or `Dataset`,
+        whose variables become a last mode ``"variable"``; a long table of pandas or polars, with a row for each entry,
+        a column for the values and the others for the labels of the modes; a wide table, with a value in each cell,
+        whose rows and columns have labels, possibly of several levels; a sparse array of scipy or of the package
+        sparse; or the path of a file that `tensorfill.io.read` reads. The answer has the same labels, and a mode can be
+        given by name or number everywhere. A long Dask table, or the result of `tensorfill.io.open` for Parquet files,
+        is completed on a cluster; see `tensorfill.distributed.complete`.
     missing
         ``"nan"``, the default: NaN is missing; ``"zero"``: zeros are missing too; ``"absent"``: entries that a sparse
-        array does not store are missing, and stored zeros were observed. Sparse arrays that read as 0 where nothing is
-        stored need it.
+        array does not store are missing, and stored zeros are observed. It is required for sparse arrays whose entries
+        are 0 where nothing is stored.
     value
-        The column of a long table that has the values; by default the last.
+        The column of values in a long table; by default the last.
     layout
         ``"long"`` or ``"wide"``, for a table that could be either.
     method
         ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
         noise, it tries NORT too, and held-out entries choose. Otherwise the name of a method: ``"nort"``, ``"grow"``,
-        ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object, which brings all its settings; or a list of
-        these, to choose the best on held-out entries. Settings that a method leaves open are chosen there too.
+        ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object with its settings; or a list of
+        these, to choose the best on held-out entries. Open settings of a method are chosen there too.
     loss
         How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
         kinds and ``"poisson"`` for counts, which predict probabilities and expected counts; ``"l1"``,
@@ -103,68 +103,68 @@ def complete(
         if settings are chosen (see `Fit.outliers` and `Fit.filled`); or an object with `value`, `derivative` and
         `curvature`.
     same
-        Two of three modes that are the same entities, as in ``("head", "tail")`` or ``(0, 1)``. ``method="auto"`` then
+        Two of three modes with the same entities, as in ``("head", "tail")`` or ``(0, 1)``. ``method="auto"`` then
         also tries `Rescal`, which has one factor for both, and held-out entries choose.
     laplacian
         Graphs by mode, as in ``{0: graphs.haversine(latlon)}`` or ``{"station": ...}``: a Laplacian, or a kernel of
         `tensorfill.graphs` whose width is chosen on held-out slices. They fill slices without any observed entry.
-        Held-out entries choose how alike neighbours must be, if the method can include that.
+        The weight of the graphs is chosen on held-out entries, if the method supports graphs.
     smooth
-        The modes with smooth neighbours, such as the rows and columns of a photograph. A smooth field through the
-        residuals of the method is added along them. ``"auto"`` considers the modes whose neighbouring entries agree
-        more than distant ones, and adds the field if held-out entries gain; None never does.
+        The modes along which values vary smoothly, such as the rows and columns of a photograph. A smooth field fitted
+        to the residuals of the method is added along them. ``"auto"`` considers the modes whose neighbouring entries
+        agree more than distant ones, and adds the field if the held-out error falls; None never adds one.
     centre
-        Whether a mean and an effect of each index of each mode are fitted first, and the method fits what they leave.
-        For ``"square"`` and ``"huber"`` they are subtracted, and ``"auto"`` tries it if they alone come near to the
-        best without, and keeps it if it is better. For ``"logistic"`` and ``"poisson"`` they are scores, and
+        Whether to fit a mean and an effect of each index of each mode first, and the residuals with the method. For
+        ``"square"`` and ``"huber"`` they are subtracted; ``"auto"`` tries this if they alone come close to the best
+        answer without them, and keeps it if it is better. For ``"logistic"`` and ``"poisson"`` they are scores, and
         ``"auto"`` fits them if that is better than scores of zero at the held-out entries. If both values are about
-        equally frequent, it tries without them too.
+        equally frequent, it also tries without them.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
         penalty, and keeps that if the held-out error falls. This argument and the three before it also take a stage
         with all its settings, such as ``Centre()`` or those in `Fit.recipe`; it is then done, and nothing is held out
         for it.
     bounds
-        Predictions are clipped to (low, high); None is no limit, as in ``(0, None)``.
+        Predictions are clipped to (low, high); None means no limit, as in ``(0, None)``.
     choose
-        What is held out, how much and how often; see `Choice`. If nothing is left to choose, nothing is held out, and
-        there are no error bars, unless this is given.
+        What is held out, how much and how often; see `Choice`. If all settings are given, nothing is held out and there
+        are no error bars, unless this is given.
     dtype
         ``float64``, or ``float32`` at half the memory.
     start
-        An earlier fit of the same tensor to start from, if every setting of the method is given. A fit of another
-        method, whose answer this one cannot take, is no help and no harm. For more data see `Fit.update`.
+        An earlier fit of the same tensor for a warm start, if all settings of the method are given. A fit of another
+        method that this one cannot start from is ignored. For more data see `Fit.update`.
     time_limit
         Stop after this many seconds with the best answer so far.
     rng
-        A seed, or a generator that a seed is drawn from; it decides everything random, and `Fit.seed` has it.
+        A seed, or a generator from which a seed is drawn; it determines all random choices and is kept in `Fit.seed`.
     progress
         Whether to show a progress bar.
     callback
-        Called after every iteration with its record and the model so far; returning something true stops the run.
+        Called after every iteration with its record and the current model; a true return value stops the run.
     n_jobs
-        The number of threads, -1 for one for each core. By default it is the number of cores that the process may use,
-        or less if ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` is set to less. It decides on the time only: the answer
-        is the same for any number, bit for bit. BLAS has one thread while this runs.
+        The number of threads; -1 means one for each core. By default it is the number of cores that the process may
+        use, or less if ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` is set to less. It only affects the time: the
+        answer is the same for any number, bit for bit. BLAS uses one thread during the run.
     checkpoint
-        A file, such as ``"run.npz"``, that keeps the finished work of the run. If the run is killed or stopped, the
-        same call goes on from there and gives the same answer, bit for bit. It is written about every minute, and after
-        each trial if that costs little. It stays at the end: the same call then returns the answer in a short time.
+        A file, such as ``"run.npz"``, that stores the finished work of the run. If the run is killed or stopped, the
+        same call resumes from there and gives the same answer, bit for bit. It is written about every minute, and after
+        each trial if that is cheap. The file is kept at the end, so the same call then returns the answer quickly.
     resume
-        ``"auto"`` goes on if the file exists, and refuses one of other data, settings or seed; True demands that it
-        exists; False starts over and replaces it.
+        ``"auto"`` resumes if the file exists, and raises an error if its data, settings or seed differ; True requires
+        that it exists; False starts again and replaces it.
     client
-        The `distributed.Client` for a table of Dask; by default the current one, or that of a cluster that is started
-        on this machine.
+        The `distributed.Client` for a Dask table; by default the current one, or else that of a new cluster on this
+        machine.
     **settings
         The settings of the method, such as ``lam``, ``penalty``, ``theta``, ``modes`` and ``max_rank`` of
         `tensorfill.Nort`, or ``rank`` of `tensorfill.CP`, and ``max_iter`` and ``tol`` of every method. ``"auto"``
-        tries the methods that have them: with ``lam``, for example, only NORT. A stage that you added goes by its name.
+        tries the methods that have them: with ``lam``, for example, only NORT. Stages that you added are set by name.
 
     Returns
     -------
     Fit
-        The completed tensor, with what was chosen and why it stopped.
+        The completed tensor, with the chosen settings and the reason for stopping.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:
 
 
 def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[Any, bool]:
-    """Return the data of a file if this is a path, and whether it was."""
+    """Return the data, read from a file if it is a path, and whether it was one."""
     if not isinstance(data, str | PathLike):
         return data, False
     options: dict[str, Any] = {} if value is None else {"value": value}
@@ -260,7 +260,7 @@ def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[An
 
 
 def _identity(job: Job, methods: Sequence[Any], seed: int) -> dict[str, str]:
-    """Return what tells a run from others."""
+    """Return what identifies a run."""
     return {
         "data": job.observations.fingerprint,
         "settings": fingerprint(job.task, methods),
@@ -269,7 +269,7 @@ def _identity(job: Job, methods: Sequence[Any], seed: int) -> dict[str, str]:
 
 
 def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Job:
-    """Return the job without its start, if that is an answer of another kind than the method has."""
+    """Return the job without its start, if the method cannot start from a model of that kind."""
     shape = job.task.observations.shape
     if start.shape != shape:
         raise ValueError(
@@ -300,7 +300,7 @@ def _fit(answer: Answer, job: Job, bounds: tuple[float, float] | None, timing: T
 
 
 def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `complete` that are not the usual ones and that belong to a recipe."""
+    """Return the arguments of `complete` that belong to a recipe and differ from their defaults."""
     said = {name: given[name] for name, usual in _USUAL.items() if not _is(given[name], usual)}
     if "dtype" in said:
         said["dtype"] = np.dtype(said["dtype"]).name

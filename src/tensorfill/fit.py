@@ -1,4 +1,4 @@
-"""The completed tensor, with how it was made, why it stopped, and every iteration."""
+"""The completed tensor, with its recipe, its status and the history of its iterations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .sampling import drawn_sets, with_observed
 from .updating import changes_by
 
 _NO_LABELS = Labels((), ())
-"""The default labels, replaced by plain ones when the order of the tensor is known."""
+"""The default, replaced by plain labels when the order of the tensor is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Fit(Summary):
     Parameters
     ----------
     model
-        The tensor, in a form that predicts any entry without storing all of them.
+        The tensor, in a form that predicts any entry without storing all entries.
     status
         Why the method stopped, as a sentence.
     history
@@ -65,24 +65,24 @@ class Fit(Summary):
     path
         The trials on held-out entries, if settings were chosen.
     error_bars
-        The errors at held-out entries and slices, which intervals rest on; None if nothing was held out.
+        The errors at held-out entries and slices, on which intervals are based; None if nothing was held out.
     baselines
         Simple answers at the same held-out entries: the mean, the effects of each index, and interpolation along modes
-        with an order. None of them if nothing was held out.
+        with an order. Empty if nothing was held out.
     timing
-        What the time of the run went into; ``timing.total`` has the seconds.
+        The time spent in each phase of the run; ``timing.total`` is the total in seconds.
     bounds
         Predictions are clipped to these, which may be infinite.
     core
-        The answer of the method without a smooth field, to go on from; None if it is the model itself.
+        The answer of the method without a smooth field, for a warm start; None if it is the model itself.
     observations
-        The data as it was given; a fit that was read from a file has none, unless it was saved with the data.
+        The data as given; a fit that was loaded from a file has none, unless it was saved with the data.
     corrupt
         Which observed entries were judged corrupt, for a robust loss; otherwise None.
     labels
         The names of the modes and of their indices; plain ones for data without names.
     restore
-        Turns an array of the tensor's shape into the kind of object that the data was; None leaves it as it is.
+        Converts an array of the tensor's shape to the type of the data; None leaves it unchanged.
     """
 
     model: Model
@@ -106,15 +106,15 @@ class Fit(Summary):
 
     @property
     def held_out(self) -> HeldOut | None:
-        """The held-out entries beside the predictions of a fit without them; None if nothing was held out."""
+        """The held-out entries with the predictions of a fit without them; None if nothing was held out."""
         return None if self.error_bars is None else self.error_bars.held_out
 
     def norm(self) -> float:
-        """Return the Frobenius norm of the model, of scores if it predicts these; nothing dense is built."""
+        """Return the Frobenius norm of the model, on the scale of `scores`; no dense array is built."""
         return self.model.norm()
 
     def inner(self, other: Fit) -> float:
-        """Return the inner product with another fit of the same shape and kind; nothing dense is built."""
+        """Return the inner product with another fit of the same shape and kind; no dense array is built."""
         return self.model.inner(other.model)
 
     @overload
@@ -124,31 +124,31 @@ class Fit(Summary):
     @overload
     def predict(self, coords: Any, *, interval: float | None = None) -> Any: ...
     def predict(self, coords: Any, *, interval: float | None = None) -> Any:
-        """Return the expected value of entries, on the scale of the data; nothing dense is built.
+        """Return the expected value of entries, on the scale of the data; no dense array is built.
 
-        For ``loss="poisson"`` it is the expected count. For ``loss="logistic"`` it lies between the two values: data of
-        0 and 1, or of booleans, gets the probability of 1.
+        For ``loss="poisson"`` it is the expected count. For ``loss="logistic"`` it lies between the two values: for
+        data of 0 and 1, or of booleans, it is the probability of 1.
 
         Parameters
         ----------
         coords
             Integers of shape (n, ndim), counted from 0; or a table of pandas or polars with a column of labels for
-            each mode, which has the name of the mode.
+            each mode, named after the mode.
         interval
             Also return the ends of prediction intervals with this coverage. They are split-conformal: a quantile of
             the held-out errors, scaled by how large errors are at such an entry, as far as held-out entries show that
             it depends on the size of the prediction, on the index of a mode or on the distance from observed entries.
             The coverage holds on average over entries that go missing as the held-out ones did, whatever the noise. It
-            does not hold for each single entry. Slices without any observed entry have wider intervals, which rest on
-            slices that were held out, and are infinite if too few could be. Ends lie within `bounds`, and those of
-            counts are not negative. With ``loss="poisson"`` they are whole numbers. With ``loss="logistic"`` both are
-            the same value if the other can be ruled out, and the two values if not.
+            does not hold for each single entry. Slices without any observed entry have wider intervals, which are
+            based on held-out slices, and are infinite if there are too few of these. Ends lie within `bounds`, and
+            those of counts are not negative. With ``loss="poisson"`` they are whole numbers. With ``loss="logistic"``
+            both are the same value if the other can be ruled out, and the two values if not.
 
         Returns
         -------
         values, or (values, low, high)
-            For a table, that table with these as further columns: ``y``, ``y_low`` and ``y_high`` if ``y`` was the
-            column of values, and ``value``, ... if it had no name.
+            For a table, the same table with these as additional columns: ``y``, ``y_low`` and ``y_high`` if ``y`` was
+            the column of values, and ``value``, ... if it had no name.
         """
         if is_table(coords):
             return answered_table(coords, self.labels, lambda numbers: self.predict(numbers, interval=interval))
@@ -193,11 +193,11 @@ class Fit(Summary):
         return (self.predict(coords) - loss.low) / (1.0 - loss.low)
 
     def scores(self, coords: Any) -> Any:
-        """Return what the model itself says at `coords`, before it is turned into an expected value.
+        """Return the output of the model at `coords`, before it is converted to an expected value.
 
         For ``loss="logistic"`` it is the logarithm of the odds of the upper value, for ``loss="poisson"`` the logarithm
-        of the expected count. For other losses it is the prediction, not clipped to bounds. Scores put entries in the
-        same order as predictions do, without ties where predictions reach their bounds.
+        of the expected count. For other losses it is the prediction, not clipped to bounds. Scores rank entries as
+        predictions do, without ties where predictions reach their bounds.
 
         Parameters
         ----------
@@ -213,9 +213,9 @@ class Fit(Summary):
         return self.bounded(expected(self.loss, scores))
 
     def half_width(self, share: float) -> float:
-        """Return half the width of prediction intervals with this coverage if all entries had the same width.
+        """Return half the width of prediction intervals with this coverage and the same width for all entries.
 
-        Those of `predict` differ from entry to entry, and are wider in empty slices.
+        The intervals of `predict` differ between entries, and are wider in empty slices.
         """
         return self._bars().half_width(real_number(share, "share", above=0, below=1))
 
@@ -225,17 +225,17 @@ class Fit(Summary):
         return self.error_bars
 
     def outliers(self, *, beyond: float | None = None) -> tuple[Integers, Floats]:
-        """Return the coordinates of the observed entries that are judged corrupt, and how far each is off.
+        """Return the coordinates of the observed entries that are judged corrupt, and the error of each.
 
         Fit with a robust loss, such as ``loss="l1"``, so that the answer does not follow them. If settings are chosen,
-        every entry is judged by predictions that did not see it, and by how large errors usually are around it. If all
+        every entry is judged by predictions made without it, and by the typical size of errors around it. If all
         settings are given, or with another loss, entries are corrupt if they differ from the answer by more than noise
         explains.
 
         Parameters
         ----------
         beyond
-            Take the entries that differ from the answer by more than this instead.
+            If given, return the entries that differ from the answer by more than this instead.
 
         Examples
         --------
@@ -255,7 +255,7 @@ class Fit(Summary):
         return outliers(self.observations, predicted, beyond=beyond, corrupt=self.corrupt)
 
     def __getitem__(self, key: Any) -> Floats:
-        """Return a slice, fibre or sub-tensor as a dense array, with the indexing of an array."""
+        """Return a slice, fibre or sub-tensor as a dense array, with NumPy indexing."""
         return self.expected(self.model[key])
 
     def at(self, **labels: Any) -> Any:
@@ -264,14 +264,13 @@ class Fit(Summary):
         Parameters
         ----------
         **labels
-            A label or a list of labels for each of some modes, by name. Of a mode that is not named, all indices are
-            returned.
+            A label or a list of labels for some of the modes, by name. All indices of the other modes are returned.
 
         Returns
         -------
         float, or an array with the labels
-            A number if every mode has one label. Otherwise a `DataArray` if the data was of xarray, a long table if it
-            was a table, and else an array.
+            A number if every mode has one label. Otherwise a `DataArray` for xarray data, a long table for a table, and
+            an array for other data.
 
         Examples
         --------
@@ -291,7 +290,7 @@ class Fit(Summary):
         """Return the factors of the model by mode, with the labels of their indices, for interpretation.
 
         A CP model has one column for each term in every mode. For a Tucker model the columns are the singular vectors
-        of each unfolding, and ``factors.core`` says how they combine. NORT has them for the modes that it regularises.
+        of each unfolding, and ``factors.core`` says how they combine. NORT has factors for the regularised modes.
         Effects that were fitted first are in ``factors.effects``. All of them are on the scale of `scores`.
 
         Examples
@@ -307,27 +306,27 @@ class Fit(Summary):
         return factors_of(self.model, self.labels)
 
     def to_dense(self, *, max_bytes: float = DENSE_LIMIT) -> Any:
-        """Return the expected value of every entry, observed or not, as the kind of object that the data was.
+        """Return the expected value of every entry, observed or not, in the type of the data.
 
-        Data of xarray comes back with its dimensions and coordinates, and a table with all combinations of its keys.
-        Everything else comes back as an array, and ``fit[...]`` always is one. More than `max_bytes` is refused.
+        For xarray data the result has the same dimensions and coordinates, and for a table all combinations of its
+        keys. For other data it is an array, as ``fit[...]`` always is. More than `max_bytes` raises an error.
         """
         return self._restored(self.expected(self.model.to_dense(max_bytes=max_bytes)))
 
     def filled(self, *, interval: float | None = None, max_bytes: float = DENSE_LIMIT) -> Any:
-        """Return the data with only the missing entries filled in, as the kind of object that it was.
+        """Return the data with only the missing entries filled in, in the same type.
 
-        With a robust loss, such as ``loss="l1"``, the entries of `outliers` are replaced too. All others are kept as
-        they are. What is filled in is what `predict` returns.
+        With a robust loss, such as ``loss="l1"``, the entries of `outliers` are replaced too. All others are
+        unchanged. The new values are those of `predict`.
 
         Parameters
         ----------
         interval
-            Also return the ends of prediction intervals with this coverage, as in `predict`; at entries that are kept,
-            both are the entry itself. Data of xarray becomes a Dataset with ``x``, ``x_low`` and ``x_high``, a table
-            has such columns, and an array becomes three arrays.
+            Also return the ends of prediction intervals with this coverage, as in `predict`; at unchanged entries,
+            both are the entry itself. The result is a Dataset with ``x``, ``x_low`` and ``x_high`` for xarray data, a
+            table with such columns for a table, and three arrays for an array.
         max_bytes
-            More than this is refused.
+            A larger result raises an error.
         """
         dense = self.expected(self.model.to_dense(max_bytes=max_bytes))
         if interval is None:
@@ -340,7 +339,7 @@ class Fit(Summary):
         return self._restored(filled), self._restored(low), self._restored(high)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return the data with its missing entries filled in; the values of the model if the data is not there."""
+        """Return the data with its missing entries filled in, or the values of the model if there is no data."""
         if copy is False:
             raise ValueError("A fit makes a new array; leave copy=False out.")
         dense = self[...]
@@ -348,14 +347,14 @@ class Fit(Summary):
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The names of the modes, which ``xarray.DataArray(fit)`` takes over."""
+        """The names of the modes, which ``xarray.DataArray(fit)`` uses."""
         return self.labels.names
 
     def sample(self, n: int, *, rng: int | np.random.Generator | None = None, max_bytes: float = DENSE_LIMIT) -> Any:
-        """Return `n` completed data sets for multiple imputation, each as the kind of object that the data was.
+        """Return `n` completed data sets for multiple imputation, each in the type of the data.
 
-        Observed entries are the same in all. A missing entry is its prediction plus an error that is drawn from the
-        errors at held-out entries, scaled as for intervals; with ``loss="logistic"`` it is one of the two values. Draws
+        Observed entries are the same in all. A missing entry is its prediction plus an error drawn from the errors at
+        held-out entries, scaled as for intervals; with ``loss="logistic"`` it is one of the two values. Draws
         of different entries are independent. Fit a model to each data set, and pool the answers by Rubin's rules.
 
         Parameters
@@ -363,9 +362,9 @@ class Fit(Summary):
         n
             The number of data sets.
         rng
-            Decides the draws.
+            A seed or generator for the draws.
         max_bytes
-            A data set of more than this is refused.
+            A larger data set raises an error.
 
         Examples
         --------
@@ -392,19 +391,19 @@ class Fit(Summary):
         callback: Callback | None = None,
         n_jobs: int | None = None,
     ) -> Fit:
-        """Return a fit of the old data and new data together, at a fraction of the cost of a new search.
+        """Return a fit of the old and new data together, at a fraction of the cost of a new search.
 
-        The recipe stays as it was chosen: the method and its settings, the stages around it, and the loss. The method
-        goes on from its answer. Intervals rest on the earlier held-out errors and, with 200 new entries or more,
-        on a tenth of these, which another fit leaves out. New entries replace old ones at the same place. After a
-        robust loss, old entries that were judged corrupt stay out, and new ones are taken as sound. Ctrl-C before the
-        new answer has begun is an interrupt: the old fit is then the best answer.
+        The recipe does not change: the method and its settings, the stages around it, and the loss. The method has a
+        warm start from its answer. Intervals are based on the earlier held-out errors and, with 200 new entries or
+        more, on a tenth of these, which another fit leaves out. New entries replace old ones at the same place. With a
+        robust loss, old entries that were judged corrupt are still left out, and all new ones are used. Ctrl-C before
+        the new fit has started raises KeyboardInterrupt, since the old fit is then the best answer.
 
         Parameters
         ----------
         new
-            New entries, as any kind of data that `tensorfill.complete` takes. A label that is not known yet, such as a
-            new day, user or station, is a new index of its mode. Data without labels counts indices from 0.
+            New entries, in any form that `tensorfill.complete` takes. An unknown label, such as a new day, user or
+            station, becomes a new index of its mode. In data without labels, indices are counted from 0.
         laplacian
             The graphs of all indices, old and new, by mode; only for modes with a graph that have new indices.
         missing, value, layout, time_limit, rng, progress, callback, n_jobs
@@ -438,17 +437,17 @@ class Fit(Summary):
         save_fit(self, path, data=data)
 
     def report(self, path: str | PathLike[str], *, original: Any = None, title: str | None = None) -> None:
-        """Write an HTML page about the fit: the data, what was chosen, how good it is, and how to repeat it.
+        """Write an HTML report of the fit: the data, the chosen settings, the held-out error, and how to repeat it.
 
-        The page is self-contained and loads nothing from the network. For a fit that was read from a file, it leaves
-        out what needs the data. It needs ``pip install "tensorfill[report]"``.
+        The page is self-contained and loads nothing from the network. For a fit that was loaded from a file, it omits
+        what needs the data. It requires ``pip install "tensorfill[report]"``.
 
         Parameters
         ----------
         path
-            Where to write the page; an error leaves an existing file as it was.
+            Where to write the page; after an error, an existing file is unchanged.
         original
-            The true tensor as an array, if it is known; slices show it beside the filled one.
+            The true tensor as an array, if it is known; slices show it next to the completed one.
         title
             The heading of the page; by default the shape of the tensor.
         """
@@ -478,22 +477,22 @@ class Fit(Summary):
 
 
 def load(path: str | PathLike[str], *, max_bytes: float | None = None) -> Fit:
-    """Read a fit that `Fit.save` wrote, or the folder of a fit on a cluster, if it fits in the memory of this machine.
+    """Load a fit that `Fit.save` wrote, or the folder of a fit on a cluster if it fits in the memory of this machine.
 
-    A file from a stranger cannot run code, and whatever does not fit together in it is refused.
+    An untrusted file cannot run code, and inconsistent content raises an error.
 
     Parameters
     ----------
     path
         The file or folder.
     max_bytes
-        The most bytes that its content may take; by default half of the machine's memory.
+        The largest size of its content in bytes; by default half of the machine's memory.
 
     Returns
     -------
     Fit
-        With the labels of the data. If that was of xarray or a table, so is what `Fit.to_dense` returns, provided the
-        library is installed; otherwise it is an array.
+        The fit, with the labels of the data. `Fit.to_dense` returns xarray data or a table if the data was one and the
+        library is installed; otherwise it returns an array.
     """
     parts = FitFolder(path, max_bytes).fit() if os.path.isdir(path) else read_fit(path, max_bytes)
     return Fit(**parts)

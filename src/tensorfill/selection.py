@@ -1,4 +1,4 @@
-"""The regularisation path: settings that were tried on held-out entries, with their errors."""
+"""The regularisation path: a sequence of settings with their held-out errors."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def path(
     rng: int | np.random.Generator | None = None,
     **settings: Any,
 ) -> Path:
-    """Return the regularisation path: settings that follow one another, each from the last answer, with their errors.
+    """Return the regularisation path: a sequence of settings, each with a warm start from the last, and their errors.
 
-    For NORT this is the first part of what ``complete(data, method="nort")`` does: falling lambdas. For other methods
-    it is the whole search, such as growing ranks. `tensorfill.plots.path` draws it.
+    For NORT this is the first part of ``complete(data, method="nort")``: decreasing lambdas. For other methods
+    it is the whole search, such as increasing ranks. `tensorfill.plots.path` draws it.
 
     Parameters
     ----------
     data, method, loss, choose, rng, **settings
         As in `tensorfill.complete`.
     q
-        For NORT: how nonconvex the penalty is, if theta is ``"auto"``: theta as a multiple of the threshold.
+        For NORT with theta ``"auto"``, the nonconvexity of the penalty: theta as a multiple of the threshold.
     points
-        For NORT: the number of points, whatever their score; by default until the score has clearly worsened.
+        For NORT, the number of points; by default the path ends when the score has clearly worsened.
 
     Examples
     --------

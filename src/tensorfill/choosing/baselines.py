@@ -24,7 +24,7 @@ from .stages.centre import Offset, can_centre
 MEAN, EFFECTS, INTERPOLATION = "mean", "effects", "interpolation"
 
 ORDERED = "iufmM"
-"""The kinds of labels that have an order: numbers, dates and lengths of time."""
+"""The kinds of labels that have an order: numbers, dates and durations."""
 
 BEYOND_CHANCE, LEAST_GAIN = 2.0, 0.02
 """A simple answer is better if its squared errors are lower by this many standard errors of the difference, and by this
@@ -33,7 +33,7 @@ share of those of the fit."""
 
 @dataclass(frozen=True)
 class Baseline:
-    """A simple answer, at the same held-out entries as the fit.
+    """A simple answer at the same held-out entries as the fit.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Baseline:
     error
         Its root mean square error, on the scale of the data.
     is_better
-        Whether it is better than the fit, by more than chance.
+        Whether it is significantly better than the fit.
     mode
         The mode of an interpolation.
     """
@@ -54,7 +54,7 @@ class Baseline:
     mode: int | None = None
 
     def in_words(self, labels: Labels) -> str:
-        """Return what it is.
+        """Return a description.
 
         >>> Baseline("interpolation", 1.5, mode=1).in_words(Labels(("station", "hour"), (None, None)))
         'interpolation along hour'
@@ -70,11 +70,11 @@ def baselines_of(splits: Sequence[Split], fit: HeldOut, labels: Labels) -> tuple
     Parameters
     ----------
     splits
-        The splits as they are, not centred.
+        The splits, not centred.
     fit
-        The held-out entries beside the predictions of the fit.
+        The held-out entries with the predictions of the fit.
     labels
-        The labels of the data: along a mode whose labels are texts there is no order.
+        The labels of the data; a mode whose labels are strings has no order.
     """
     mean = np.concatenate([np.full(len(split.held_out), _values(split).mean(dtype=np.float64)) for split in splits])
     effects = [_effects(split) for split in splits]
@@ -89,9 +89,9 @@ def baselines_of(splits: Sequence[Split], fit: HeldOut, labels: Labels) -> tuple
 
 
 def interpolated(observations: Observations, values: Floats, coords: Integers, mode: int, otherwise: Floats) -> Floats:
-    """Return entries by a straight line between the nearest observed ones of their fibre along a mode.
+    """Return entries by linear interpolation between the nearest observed ones of their fibre along a mode.
 
-    Before the first and after the last observed entry of a fibre it is that one.
+    Before the first and after the last observed entry of a fibre, the value of that entry is used.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def interpolated(observations: Observations, values: Floats, coords: Integers, m
     values
         Their values.
     coords
-        The entries that are asked for.
+        The entries to interpolate.
     mode
         The mode.
     otherwise
@@ -155,7 +155,7 @@ def _ordered(split: Split, labels: Labels) -> list[int]:
     """Return the modes with an order along which neighbours are alike; none if slices without entries are left out."""
     if split.unseen is None:
         return []
-    # A generator of its own, so that nothing else depends on the comparison.
+    # A separate generator, so that no other random choice depends on the comparison.
     alike = ordered_modes(_fitted(split), np.random.default_rng(0))
     unordered = {mode for mode, keys in enumerate(labels.keys) if keys is not None and keys.dtype.kind not in ORDERED}
     return [mode for mode in alike if mode not in unordered]
@@ -167,6 +167,6 @@ def _compared(kind: str, predicted: Floats, fit: HeldOut, mode: int | None = Non
     chance = BEYOND_CHANCE * float(gain.std(dtype=np.float64)) / math.sqrt(len(gain))
     least = LEAST_GAIN * float(np.mean(fit.residuals**2, dtype=np.float64))
     error = float(np.sqrt(np.mean(squares, dtype=np.float64)))
-    # Values that are all the same are their mean, and any fit of them is off by its tolerance.
+    # Constant values equal their mean exactly, while any fit differs from them by its tolerance.
     varied = float(np.ptp(fit.observed)) > 0
     return Baseline(kind, error, varied and bool(gain.mean(dtype=np.float64) > max(chance, least)), mode)

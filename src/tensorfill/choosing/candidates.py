@@ -1,4 +1,4 @@
-"""The methods that a run tries: those that were named, or what ``"auto"`` or ``"all"`` mean for the data."""
+"""The methods that a run tries: those given by name, or the meaning of ``"auto"`` or ``"all"`` for the data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .holdout.splits import Choice
 from .task import Job, Task
 
 MOST_NAMED = 6
-"""At most this many other methods are named where one is refused."""
+"""The largest number of alternatives in the error message for a method."""
 
 
 def candidates(
@@ -27,8 +27,8 @@ def candidates(
 ) -> list[Method]:
     """Return the methods to try, each checked against the data and the stages around it.
 
-    `automatic_choice` is what ``"auto"`` means; ``"all"`` means every method of the registry. Of both, those that take
-    the data are tried.
+    `automatic_choice` is the meaning of ``"auto"``; ``"all"`` means every method of the registry. Of both, those that
+    support the data are tried.
     """
     task = job.task
     misplaced = [each.name for each in fields(Choice) if each.name in settings]
@@ -52,7 +52,7 @@ def candidates(
         try:
             _check(made, task)
         except ValueError as refusal:
-            # "auto" tries what fits the data; a method that was named is refused in words.
+            # "auto" tries the methods that support the data; for a method given by name, the error is raised.
             if not automatic or (len(found) == 0 and each == several[-1]):
                 raise _naming_others(refusal, task) from None
             continue
@@ -63,9 +63,9 @@ def candidates(
 
 
 def _check(method: Method, task: Task) -> None:
-    """Refuse, with one sentence, a method that does not take the data or the stages around it."""
+    """Raise an error if a method does not support the data or the stages around it."""
     task.check(method)
-    # For a method without a robust loss, corrupt entries are left out and the rest has the square loss.
+    # For a method without a robust loss, corrupt entries are left out and the rest is fitted with the square loss.
     loss: Any = task.loss
     if is_robust(loss):
         loss = make_robust(loss) if method.takes_robust else Square()
@@ -73,7 +73,7 @@ def _check(method: Method, task: Task) -> None:
 
 
 def _naming_others(refusal: ValueError, task: Task) -> ValueError:
-    """Return the refusal of a method that is not made for the data, with the names of methods that are."""
+    """Return the error for a method that does not support the data, with the names of methods that do."""
     if not isinstance(refusal, Unsuited):
         return refusal
     able = []
@@ -89,9 +89,9 @@ def _naming_others(refusal: ValueError, task: Task) -> ValueError:
 def _automatic(
     methods: Sequence[str], settings: Mapping[str, Any], same: tuple[int, int] | None
 ) -> tuple[list[str | Method], Mapping[str, Any]]:
-    """Return what ``"auto"`` tries, and the settings that are still to be given to the methods.
+    """Return the methods that ``"auto"`` tries, and the settings that they still need.
 
-    If two modes are the same entities, that includes RESCAL.
+    If two modes have the same entities, RESCAL is included.
     """
     if same is None or any(name not in setting_names(Rescal) for name in settings):
         return [*_with_settings(methods, settings)], settings

@@ -1,4 +1,4 @@
-"""Data with outliers: a first fit, the size of the noise beside them, and the loss that suits it."""
+"""Data with outliers: a first fit, the size of the noise apart from them, and a loss that suits it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ..penalties import LSP, SCAD, Nuclear
 from ..penalties.family import SCAD_THETA
 
 LEAST_GAIN = 0.02
-"""A fit with less regularisation is better only if the noise beside it is lower by this fraction."""
+"""A fit with less regularisation is better only if its noise is lower by this fraction."""
 
 PATIENCE = 8
-"""The path ends after this many points without a lower noise; those where it is higher count twice.
+"""The path ends after this many points without lower noise; points with higher noise count twice.
 
-Between a few strong directions and many weak ones, the noise stays as it is for some points.
+Between a few strong directions and many weak ones, the noise does not change for some points.
 """
 
 GROSS = {"float64": 1e8, "float32": 1e5}
-"""With a robust loss, values of more than so many times the median size count as just so many."""
+"""With a robust loss, values are clipped at this multiple of the median size."""
 
 REACH = 3.0
 """The theta of a robust loss given by name, in units of the difference from which an entry counts as an outlier."""
@@ -45,7 +45,7 @@ class Watch:
     Parameters
     ----------
     callback
-        Called after every iteration; returning something true stops the run.
+        Called after every iteration; a true return value stops the run.
     clock
         Stops the run when it expires.
     keep
@@ -59,16 +59,16 @@ class Watch:
 
 @dataclass(frozen=True, eq=False)
 class RoughFit:
-    """A first look at data with outliers.
+    """A first fit of data with outliers.
 
     Parameters
     ----------
     noise
-        The standard deviation of the noise beside the outliers.
+        The standard deviation of the noise, without the outliers.
     model
-        An answer that follows neither, as a starting point; None if nothing better than zero was found.
+        A model that follows neither, for a warm start; None if nothing better than zero was found.
     method, cut
-        The method that found it, and the singular value below which everything goes.
+        The method that found it, and its singular value threshold.
     """
 
     noise: float
@@ -87,12 +87,12 @@ def rough_fit(
     rng: np.random.Generator | int | None = None,
     watch: Watch | None = None,
 ) -> RoughFit:
-    """Return the size of the noise in data with outliers, and a starting point; the loss of the problem is not used.
+    """Return the size of the noise in data with outliers, and a model to start from; the problem's loss is not used.
 
-    Some entries are held out. The others are fitted with less and less regularisation, each time from the
-    last answer, and with the envelope of the absolute difference that is cut at 1.345 times the noise known so far. The
-    noise is that of the residuals of the held-out entries (see `tensorfill.losses.robust.noise_scale`). It falls until
-    the fit follows the noise; the lowest is returned, with its model.
+    Some entries are held out. The others are fitted with decreasing regularisation, each time with a warm start from
+    the last answer, and with the envelope of the absolute difference, cut at 1.345 times the current estimate of the
+    noise. The noise is that of the residuals of the held-out entries (see `tensorfill.losses.robust.noise_scale`). It
+    falls until the fit follows the noise; the lowest estimate is returned, with its model.
 
     Parameters
     ----------
@@ -103,16 +103,16 @@ def rough_fit(
     held_out
         Which entries are held out; by default a tenth, at random.
     until
-        The path ends at this cut (the singular value below which everything goes), if it is known where.
+        The singular value threshold at which the path ends, if it is known.
     rng
-        Decides everything that is random.
+        The random generator, or its seed.
     watch
-        The callback, the clock, and where the best answer so far is kept.
+        The callback, the clock, and where the best answer so far is stored.
 
     Raises
     ------
     Stopped
-        If the caller, the clock or the keyboard asked to stop.
+        If the callback, the time limit or Ctrl-C stopped the run.
     """
     rng, watch = generator(rng), watch or Watch()
     if held_out is None:
@@ -140,7 +140,7 @@ def rough_fit(
             best, stale = RoughFit(noise, model, method, cut), 0
             watch.keep(method, result)
         elif best.model is not None:
-            # Before the first gain, what entered may be an outlier that is larger than everything else.
+            # Before the first gain, the first direction may be an outlier that is larger than everything else.
             stale += 2 if noise > (1 + LEAST_GAIN) * best.noise else 1
         else:
             watch.keep(method, result)
@@ -150,9 +150,9 @@ def rough_fit(
 
 
 def without_gross_sizes(observations: Observations) -> Observations:
-    """Return the observations with values clipped to `GROSS` times the median size of those that are not zero.
+    """Return the observations with values clipped to `GROSS` times the median size of nonzero values.
 
-    Beside a value of 1e20, everything else is rounding. Clipped, it is still plainly corrupt.
+    Relative to a value of 1e20, everything else is rounding error. After clipping, it is still clearly corrupt.
 
     >>> seen = Observations([[0, 0], [0, 1], [1, 1]], [1.0, -2.0, 1e20], (2, 2))
     >>> without_gross_sizes(seen).values.tolist()

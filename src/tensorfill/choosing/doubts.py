@@ -1,4 +1,4 @@
-"""Warnings of answers that should not be trusted."""
+"""Warnings about answers that should not be trusted."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .stages.empty_slices import EmptySlices
 from .task import Task
 
 NEAR_ZERO = 0.95
-"""A fit with this share of the error of zero has hardly found anything."""
+"""A fit whose error is above this share of that of zero has found almost nothing."""
 
 ENOUGH = 10_000
-"""About this many observed entries show how large the error is."""
+"""About this many observed entries suffice to estimate the error."""
 
 
 MANY_ZEROS = 0.05
-"""From this share of zeros on, they may stand for missing entries."""
+"""From this share on, zeros may represent missing entries."""
 
 
 class DoubtfulFitWarning(UserWarning):
@@ -39,7 +39,7 @@ class NothingMissingWarning(UserWarning):
 
 
 def warn_of_a_fit_near_zero(answer: Answer, task: Task) -> None:
-    """Warn of an answer that predicts hardly better than zero does, at held-out entries or at all if none were."""
+    """Warn of an answer that is hardly better than zero at held-out entries, or at observed ones if there are none."""
     if not isinstance(task.loss, Square | Huber) or not answer.result.status.is_finished or _are_slices(answer):
         return
     held_out = None if answer.error_bars is None else answer.error_bars.held_out
@@ -66,7 +66,7 @@ def _are_slices(answer: Answer) -> bool:
 
 
 def doubt_of(baselines: Sequence[Baseline], error: float, labels: Labels) -> str | None:
-    """Return a sentence if a simple answer is better than a fit with this held-out error."""
+    """Return a message if a simple answer is better than a fit with this held-out error."""
     better = [baseline for baseline in baselines if baseline.is_better]
     if not better:
         return None
@@ -89,7 +89,7 @@ def warn_of_a_simple_answer(answer: Answer, labels: Labels) -> None:
 
 
 def warn_of_nothing_missing(seen: Observations, loss: object) -> None:
-    """Warn, before any work, that no entry is missing; a robust loss looks for corrupt ones, which is work enough."""
+    """Warn before the fit that no entry is missing, unless a robust loss looks for corrupt ones."""
     if len(seen) < math.prod(seen.shape) or is_robust(loss):
         return
     zeros = float(np.mean(seen.values == 0))

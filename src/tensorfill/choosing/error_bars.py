@@ -1,10 +1,10 @@
-"""What prediction intervals rest on: the errors at entries and slices that a fit did not see.
+"""The basis of prediction intervals: the errors at held-out entries and slices.
 
-Intervals are conformal: their half width is a quantile of the held-out errors, so the coverage holds whatever the
-noise. Before that, errors are divided by how large they usually are at such an entry (see
-`tensorfill.choosing.error_scale`), and a quantile is multiplied by it again, so intervals are wide where errors are
-large. To keep the guarantee, no error is divided by a scale that was fitted to it: the held-out entries are divided
-into halves, and each half is scaled by what was learnt from the other.
+Intervals are conformal: their half width is a quantile of the held-out errors, so the coverage holds for any
+noise. Errors are first divided by their usual size at such an entry (see `tensorfill.choosing.error_scale`), and the
+quantile is multiplied by that size again, so intervals are wide where errors are large. To keep the guarantee, no error
+is divided by a scale that was fitted to it: the held-out entries are divided into halves, and each half is scaled by
+the fit to the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .error_scale import FEWEST, ErrorScale
 from .holdout.held_out import HeldOut
 
 RATIOS = 33
-"""The ratios of the two scales for which quantiles are computed; between them they are interpolated."""
+"""The number of ratios of the two scales for which quantiles are computed; others are interpolated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class SliceErrors:
     empty
         Its slices without any observed entry.
     residuals
-        The absolute errors at entries of slices that were held out.
+        The absolute errors at entries of held-out slices.
     slices
         The number of these slices.
     """
@@ -47,9 +47,9 @@ class SliceErrors:
     slices: int
 
     def half_width(self, share: float) -> float:
-        """Return the half width that holds this share of the entries of a new slice; infinite with too few slices.
+        """Return the half width that covers this share of the entries of a new slice; infinite with too few slices.
 
-        Entries of a slice err together, so the number of slices counts, not that of entries.
+        The errors in a slice are correlated, so the sample size is the number of slices, not of entries.
         """
         level = math.ceil((self.slices + 1) * share) / max(self.slices, 1)
         if level > 1 or not len(self.residuals):
@@ -66,11 +66,11 @@ class ErrorBars:
     residuals
         The absolute error at each held-out entry of a fit without it.
     weights
-        How many missing entries each of them stands for, with a mean of one; None if all count alike.
+        The weight of each held-out entry, with a mean of one; None if all are equal.
     slices
         The errors at held-out slices, for each mode that has empty ones.
     held_out
-        The held-out entries, for intervals that adapt; None for intervals of one width.
+        The held-out entries, for intervals of adaptive width; None for intervals of one width.
     """
 
     residuals: Floats = field(metadata=VALUE)
@@ -89,11 +89,11 @@ class ErrorBars:
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """What the width of an interval depends on."""
+        """The groupings that the width of an interval depends on."""
         return tuple(dict.fromkeys(name for scale in self._scales for name in scale.names))
 
     def half_widths(self, coords: Integers, share: float, predictions: Floats | None = None) -> Floats:
-        """Return half the width of the prediction interval of each entry, infinite where nothing like it was held out.
+        """Return half the width of the prediction interval of each entry, infinite if nothing similar was held out.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class ErrorBars:
         share
             The coverage.
         predictions
-            The predictions there, on the scale of the data; None for intervals of one width.
+            The predictions at these entries, on the scale of the data; None for intervals of one width.
         """
         if predictions is None or not self.depends_on:
             widths = np.full(len(coords), self.half_width(share))
@@ -117,12 +117,12 @@ class ErrorBars:
         return widths
 
     def half_width(self, share: float) -> float:
-        """Return half the width of intervals that have the same width for all entries that lie as missing ones do."""
+        """Return half the width of intervals of one width, for entries distributed like the missing ones."""
         self._check(share)
         return _quantile(self.residuals, self._weights, share)
 
     def drawn(self, coords: Integers, predictions: Floats, rng: np.random.Generator) -> Floats:
-        """Return errors at entries, drawn from those of the held-out ones after both are scaled."""
+        """Return errors at entries, drawn from the scaled errors at the held-out entries."""
         if self.held_out is None:
             raise ValueError("Draws rest on held-out entries, which this fit does not have; fit the data again.")
         chance = self._weights / self._weights.sum()
@@ -133,12 +133,12 @@ class ErrorBars:
 
     def _check(self, share: float) -> None:
         weights = self._weights
-        # Entries of unequal weight are worth as much as this many of equal weight.
+        # The effective sample size: this many entries of equal weight carry the same information.
         count = float(weights.sum() ** 2 / (weights @ weights))
         like = "" if count > 0.9 * len(self.residuals) else f", worth {count:.0f} that lie as the missing ones do"
         check_share(share, count, f"{len(self.residuals)} held-out entries{like}")
 
-    # The two scales, each learnt from a half of the held-out entries
+    # The two scales, each fitted to a half of the held-out entries
 
     @cached_property
     def _half(self) -> Integers:
@@ -147,7 +147,7 @@ class ErrorBars:
 
     @cached_property
     def _scales(self) -> tuple[ErrorScale, ...]:
-        """The scale that was learnt from each half; none without the held-out entries."""
+        """The scale fitted to each half; empty without held-out entries."""
         if self.held_out is None or len(self.residuals) < 2 * FEWEST:
             return ()
         groups, rng = self.held_out.groups(), np.random.default_rng(0)
@@ -157,7 +157,7 @@ class ErrorBars:
         )
 
     def _scales_at(self, coords: Integers, predictions: Floats) -> tuple[Floats, Floats]:
-        """Return the two scales at entries; both are one if nothing was learnt."""
+        """Return the two scales at entries; both are one if none was fitted."""
         if self.held_out is None or not self._scales:
             return np.ones(len(coords)), np.ones(len(coords))
         groups = self.held_out.groups_at(coords, predictions, self.depends_on)
@@ -166,7 +166,7 @@ class ErrorBars:
 
     @cached_property
     def _own_scale(self) -> Floats:
-        """The scale at each held-out entry, learnt from the other half."""
+        """The scale at each held-out entry, fitted to the other half."""
         if self.held_out is None or not self._scales:
             return np.ones(len(self.residuals))
         groups = self.held_out.groups()
@@ -174,9 +174,9 @@ class ErrorBars:
         return np.where(self._half == 0, second, first)
 
     def _scaled_widths(self, coords: Integers, predictions: Floats, share: float) -> Floats:
-        """Return the least t with enough of the errors r_i below t, each scaled from its own entry to this one.
+        """Return the smallest t that enough of the errors r_i are below, each scaled from its own entry to this one.
 
-        Errors of the first half are scaled by what was learnt from the second, s2(x) / s2(x_i), and those of the second
+        Errors of the first half are scaled by the fit to the second, s2(x) / s2(x_i), and those of the second
         by s1(x) / s1(x_i). So t / s2(x) is a quantile of the scaled errors of both halves, those of the second times
         s1(x) / s2(x).
         """
@@ -195,7 +195,7 @@ class ErrorBars:
 def check_share(
     share: float, count: float, held_out: str, *, interval: str = "interval", validation: str = "validation"
 ) -> None:
-    """Refuse intervals that need more held-out entries than there are.
+    """Raise an error if intervals need more held-out entries than there are.
 
     Parameters
     ----------
@@ -204,9 +204,9 @@ def check_share(
     count
         The number of held-out entries of equal weight.
     held_out
-        What a sentence calls them.
+        What the message calls them.
     interval, validation
-        What a sentence calls the two settings.
+        What the message calls the two settings.
     """
     if math.ceil((count + 1) * share) > count + 0.5:
         raise ValueError(
@@ -216,8 +216,8 @@ def check_share(
 
 
 def _quantile(errors: Floats, weights: Floats, share: float) -> float:
-    """Return the error below which this share of the weight lies, that of a new entry among it."""
+    """Return the error below which this share of the weight lies, including the weight of a new entry."""
     order = np.argsort(errors)
-    # The entry itself, whose error is not known, has the weight of one.
+    # The new entry, whose error is not known, has the mean weight.
     reached = np.cumsum(weights[order]) / (weights.sum() + weights.mean())
     return float(errors[order][np.searchsorted(reached, share * (1 - 1e-12)).clip(max=len(errors) - 1)])

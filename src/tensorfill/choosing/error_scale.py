@@ -1,12 +1,12 @@
-"""How large errors usually are at an entry: by its prediction, its indices and its distance from what was observed.
+"""The usual size of errors at an entry, by its prediction, its indices and its distance from observed entries.
 
 Each of these divides the entries into groups. The usual size of an error is a product,
 
     sigma(x) = base * product over the groupings g of factor_g[group of x in g],
 
-fitted by sweeps: a factor is multiplied by the mean of |error| / sigma over its group, shrunk towards one. Which
-groupings count is chosen by the likelihood of a Laplace distribution, log sigma + |error| / sigma, at entries that had
-no part in the fit of sigma.
+fitted by sweeps: a factor is multiplied by the mean of |error| / sigma over its group, shrunk towards one. The
+groupings are chosen by the likelihood of a Laplace distribution, log sigma + |error| / sigma, at entries that were not
+used to fit sigma.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ import numpy as np
 from .._support.types import Floats, Integers
 
 SHRINKAGE = 10.0
-"""A group with errors worth so many entries has a factor half way between its own and one."""
+"""The effective number of errors in a group at which its factor is shrunk half way to one."""
 
 SWEEPS = 5
-"""Sweeps over the groupings."""
+"""The number of sweeps over the groupings."""
 
 STANDARD_ERRORS = 2.0
-"""A grouping counts if it gains this many standard errors of the log-likelihood."""
+"""A grouping is used if it improves the log-likelihood by this many standard errors."""
 
 FEWEST = 100
 """With fewer errors than this, all entries have the same scale."""
 
 MOST = 20_000
-"""At most this many errors choose the groupings."""
+"""The largest number of errors used to choose the groupings."""
 
 LARGEST_FACTOR = 30.0
-"""No group is more than this many times as uncertain as all entries, nor less."""
+"""The limit of a factor and of its inverse."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The group of each of some entries, in several groupings.
+    """The group of each entry, in several groupings.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ErrorScale:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The groupings that count."""
+        """The groupings that are used."""
         return tuple(self.factors or ())
 
     def at(self, groups: Groups, count: int) -> Floats:
@@ -106,14 +106,14 @@ class ErrorScale:
 
     @classmethod
     def chosen(cls, groups: Groups, errors: Floats, weights: Floats, rng: np.random.Generator) -> Self:
-        """Return the scale with the groupings that predict the size of other errors, added one by one."""
+        """Return the scale with the groupings that predict the size of unseen errors, added one by one."""
         if len(errors) < FEWEST:
             return cls.fitted(groups, errors, weights, ())
         some = rng.permutation(len(errors))[:MOST]
         parts = np.array_split(some, 2)
 
         def costs(names: Sequence[str]) -> Floats:
-            """Return minus the log-likelihood of each error by a scale that was fitted to the others."""
+            """Return minus the log-likelihood of each error under a scale fitted to other errors."""
             found = []
             for seen, other in (parts, parts[::-1]):
                 scale = cls.fitted(groups.select(seen), errors[seen], weights[seen], names)

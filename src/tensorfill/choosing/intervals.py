@@ -1,8 +1,8 @@
-"""The ends of prediction intervals, and draws, as the data could be: whole numbers for counts, yes or no for yes or no.
+"""The ends of prediction intervals, and draws, in the form of the data: whole numbers for counts, or two values.
 
 For measurements an interval is the prediction plus and minus a half width. For counts (``loss="poisson"``) it is the
-least and the largest count within that. For data of two kinds (``loss="logistic"``) it is a set: both ends are the same
-value if the other one can be ruled out, and the two values if it cannot.
+smallest and the largest count within these ends. For data of two kinds (``loss="logistic"``) it is a set: both ends are
+the same value if the other one can be ruled out, and the two values if it cannot.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def interval_at(
 
 
 def drawn_values(loss: Any, predictions: Floats, errors: Floats, rng: np.random.Generator) -> Floats:
-    """Return values that the data could have had, from expected ones and drawn errors."""
+    """Return possible values of the data, from expected ones and drawn errors."""
     if isinstance(loss, Logistic):
         chance = (predictions - loss.low) / (1 - loss.low)
         return np.where(rng.random(len(predictions)) < chance, 1.0, loss.low)

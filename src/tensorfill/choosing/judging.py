@@ -1,14 +1,14 @@
-"""Which entries are corrupt: each is judged by a prediction that did not see it.
+"""Which entries are corrupt: each is judged by a prediction that was made without it.
 
 A fit that can follow a gross error has no residual there. So every entry is predicted from others, in one of two ways:
-by low-rank fits, each of which leaves one fold of the entries out, or by the entry's neighbours (see
-`tensorfill.choosing.neighbours`), where some modes have an order. The way with the lower error is taken.
+by low-rank fits, each of which leaves out one fold of the entries, or by the entry's neighbours (see
+`tensorfill.choosing.neighbours`), if some modes have an order. The one with the lower error is used.
 
-An error is compared with what is usual around the entry rather than with one width for all: with the errors in its
-slices, with those of its neighbours, and with how far apart the predictions of the entry are. A moving part of a video
-is hard to predict at all its entries; a gross error stands alone. These scores have few values between sound entries
-and gross errors, and the limit is where they are fewest. Entries beyond it are left out and all are judged again, until
-their set settles.
+An error is compared with the usual errors around the entry, not with one width for all: with the errors in its slices,
+with those of its neighbours, and with the spread of the predictions of the entry. A moving part of a video is hard to
+predict at all its entries; a gross error is isolated. Few scores lie between those of sound entries and of gross
+errors, and the limit is where they are fewest. Entries above it are left out and all are judged again, until the set of
+corrupt entries converges.
 """
 
 from __future__ import annotations
@@ -33,45 +33,45 @@ from .corrupt import RoughFit, Watch, rough_fit
 from .neighbours import Neighbourhood, bounded_mean, ordered_modes
 
 FOLDS = 4
-"""The folds of the entries, each of which is predicted by a fit of the others."""
+"""The number of folds, each of which is predicted by a fit of the others."""
 
 SETTLED = 0.01
-"""The set of corrupt entries has settled if a round changes at most this share of it."""
+"""The set of corrupt entries has converged if a round changes at most this share of it."""
 
 USUAL = 3.0
-"""The weight of the usual error in the slices of an entry, beside its neighbours' and the spread of its predictions."""
+"""The weight of the usual error in the slices of an entry, relative to its neighbours and its spread."""
 
 SHRINKAGE = 5
-"""A slice with so many entries has a usual error half way between its own and that of all entries."""
+"""The number of entries in a slice at which its usual error is shrunk half way to that of all entries."""
 
 FURTHEST = 2.0
-"""How far apart the predictions of an entry may count, as a multiple of how far apart any two entries are. Those that
-rest on a gross error are further, and two gross errors beside each other would excuse each other."""
+"""The limit of the spread of the predictions of an entry, as a multiple of the usual difference of two entries.
+Predictions from a gross error have a larger spread, so that two adjacent gross errors would hide each other."""
 
 LOWEST, HIGHEST = 0.75, 5.0
-"""The limit of the scores lies between these. Normal noise has a standard deviation of about 0.3 on this scale."""
+"""The range of the limit of the scores. Normal noise has a standard deviation of about 0.3 on this scale."""
 
 BINS = 10
-"""The bins between the lowest and the highest limit in which scores are counted."""
+"""The number of bins between the lowest and the highest limit, in which scores are counted."""
 
 
 class Judge(Protocol):
     """Predicts every entry from others.
 
-    The limit before the last round is at most `highest`, and there are at most so many `rounds`.
+    There are at most `rounds` rounds, and the limit before the last one is at most `highest`.
     """
 
     rounds: int
     highest: float
 
     def predict(self, sound: Booleans) -> tuple[Floats, Floats]:
-        """Return a prediction of each observed entry from sound ones, and how uncertain each is; NaN for none."""
+        """Return a prediction of each observed entry from sound ones, and its uncertainty; NaN if there is none."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Which entries are sound, and the predictions by which they were judged."""
+    """Which entries are sound, and the predictions used to judge them."""
 
     sound: Booleans
     predictions: Floats
@@ -94,14 +94,14 @@ def corrupt_entries(
     modes, max_rank
         As for `Nort`.
     rng
-        Decides everything that is random.
+        The random generator.
     watch
-        The callback, the clock, and where the best answer so far is kept.
+        The callback, the clock, and where the best answer so far is stored.
 
     Raises
     ------
     Stopped, TimeUp
-        If the caller, the clock or the keyboard asked to stop.
+        If the callback, the time limit or Ctrl-C stopped the run.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def corrupt_entries(
         judge = ByNeighbours(observations, around, rng, FURTHEST * largest, watch.clock)
         verdict = _settled(judge, observations, around, watch)
         errors = [np.abs(each - observations.values)[first] for each in (verdict.predictions, low_rank.predictions)]
-        # Squares, because gross errors hide among large ones; bounded, because corrupt entries say nothing.
+        # Squared, because gross errors hide among large ones; bounded, because corrupt entries are not informative.
         bounded = [np.minimum(np.nan_to_num(each, nan=largest), largest) for each in errors]
         by_neighbours, by_rank = (float(np.mean(each**2)) for each in bounded)
         if by_neighbours < by_rank:
@@ -130,7 +130,7 @@ def corrupt_entries(
 
 
 def _settled(judge: Judge, observations: Observations, around: Neighbourhood | None, watch: Watch) -> Verdict:
-    """Judge all entries until the set of corrupt ones settles."""
+    """Judge all entries until the set of corrupt ones converges."""
     sound = np.ones(len(observations), dtype=bool)
     for _ in range(judge.rounds):
         watch.clock.check()
@@ -153,14 +153,14 @@ class ByLowRank:
     modes, max_rank
         As for `Nort`.
     rng
-        Decides the folds.
+        The random generator for the folds.
     watch
-        The callback, the clock, and where the first answer is kept.
+        The callback, the clock, and where the first answer is stored.
     """
 
     rounds = 6
     highest = HIGHEST
-    """An entry that is left out too early is predicted worse by the next fit, which has fewer entries in its slices."""
+    """High, because an entry left out too early is predicted worse by the next fit, with fewer entries per slice."""
 
     def __init__(
         self,
@@ -177,14 +177,14 @@ class ByLowRank:
         self.predictions = np.zeros(len(observations))
 
     def fold(self, number: int) -> Booleans:
-        """Return which entries are in a fold, after a rough fit of the others if there was none."""
+        """Return which entries are in a fold, after a rough fit of the others if there is none yet."""
         inside: Booleans = self._folds == number
         while len(self._found) <= number:
             self._fit_next()
         return inside
 
     def predict(self, sound: Booleans) -> tuple[Floats, Floats]:
-        """Return the predictions of all folds, by fits of the entries that are sound."""
+        """Return the predictions of all folds, by fits of the sound entries."""
         self.fold(FOLDS - 1)
         if not sound.all():
             for number, rough in enumerate(self._found):
@@ -193,7 +193,7 @@ class ByLowRank:
         return self.predictions, np.zeros(len(sound))
 
     def _fit_next(self) -> None:
-        """Fit without the next fold; the first fit finds where the others may end their path."""
+        """Fit without the next fold; the first fit finds where the paths of the others may end."""
         number, watch = len(self._found), self._watch
         inside: Booleans = self._folds == number
         rough = rough_fit(
@@ -210,7 +210,7 @@ class ByLowRank:
             self._predict_fold(number, rough.model)
 
     def _refitted(self, rough: RoughFit, chosen: Booleans) -> Model:
-        """Return a fit of these entries, from the rough one."""
+        """Return a fit of these entries, with a warm start from the rough one."""
         loss = Robust(Nuclear()).cut_at(EFFICIENT * rough.noise)
         task, watch = Problem(self._observations.select(chosen), loss), self._watch
         if rough.method is None or rough.model is None:
@@ -235,16 +235,16 @@ class ByNeighbours:
     around
         The neighbours.
     rng
-        Decides which entries show how good each kind of prediction is.
+        The random generator for the entries on which kinds of predictions are compared.
     furthest
-        Predictions of an entry count as at most so far apart.
+        The limit of the spread of the predictions of an entry.
     clock
-        Ends the work with `TimeUp` when it expires.
+        Raises `TimeUp` when it expires.
     """
 
     rounds = 10
     highest = 2.0
-    """An entry that is left out too early is judged again; gross errors that stay hide others, by what is usual."""
+    """Low, because an entry left out too early is judged again, while gross errors that are kept can hide others."""
 
     def __init__(
         self,
@@ -260,10 +260,10 @@ class ByNeighbours:
         self._round = 0
 
     def predict(self, sound: Booleans) -> tuple[Floats, Floats]:
-        """Return the predictions of the observed entries, and the distance between the quartiles of each.
+        """Return the predictions of the observed entries, and the interquartile range of each.
 
-        From the third round on, entries that are missing or corrupt are replaced by their last predictions, so that
-        every entry has many neighbours. Before, many of these would rest on gross errors.
+        From the third round on, missing and corrupt entries are replaced by their last predictions, so that every
+        entry has many neighbours. Earlier, many of these predictions would depend on gross errors.
         """
         positions = self._observations.positions
         values = self._guesses.copy() if self._round > 1 else np.full_like(self._guesses, np.nan)
@@ -281,7 +281,7 @@ def _scores(
     around: Neighbourhood | None,
     clock: Clock,
 ) -> Floats:
-    """Return the error of each entry as a multiple of what is usual around it; 0 without a prediction."""
+    """Return the error of each entry as a multiple of the usual error around it; 0 without a prediction."""
     errors = np.abs(observations.values - predictions)
     errors[errors <= 8 * np.finfo(observations.dtype).eps * np.abs(observations.values).max(initial=0.0)] = 0.0
     judged = sound & np.isfinite(errors + spread)
@@ -296,7 +296,7 @@ def _scores(
 
 
 def _usual_errors(errors: Floats, judged: Booleans, observations: Observations) -> Floats:
-    """Return the usual error at each entry: that of all, multiplied by how much its slices differ from all."""
+    """Return the usual error at each entry: that of all entries, times the ratio of each of its slices to all."""
     overall = bounded_mean(errors[judged])
     usual = np.full(len(errors), overall)
     if overall > 0:
@@ -323,7 +323,7 @@ def limit_of(scores: Floats) -> float:
     True
     """
     step = math.log(HIGHEST / LOWEST) / BINS
-    # A bin more at either end, for the smoothing.
+    # One more bin at either end, for the smoothing.
     edges = math.log(LOWEST) + step * np.arange(-1, BINS + 2)
     counts = np.histogram(np.log(scores[scores > 0]), edges)[0]
     smooth = counts[:-2] + 2 * counts[1:-1] + counts[2:]
@@ -331,10 +331,10 @@ def limit_of(scores: Floats) -> float:
 
 
 def far_limit_of(scores: Floats) -> float:
-    """Return a limit beyond the usual ones for scores that fall all the way up to these; otherwise 0.
+    """Return a limit above the usual range if the counts of scores decrease over all of that range; otherwise 0.
 
-    Errors with a long tail do not show where gross errors begin. The limit is where the fewest scores are below a peak
-    of others.
+    For errors with a long tail, the usual range does not show where gross errors begin. The limit is then where the
+    scores are fewest, below a peak of larger ones.
 
     >>> far_limit_of(np.concatenate([np.linspace(0.0, 1.2, 500), np.linspace(4.0, 90.0, 30)]))
     0.0
@@ -355,7 +355,7 @@ def far_limit_of(scores: Floats) -> float:
 
 
 def _widest_gap(edges: Floats, fewest: Booleans) -> float:
-    """Return the score in the middle of the longest run of bins that have the fewest scores."""
+    """Return the score in the middle of the longest run of bins with the fewest scores."""
     # Small data has several gaps, and the one before gross errors is the widest.
     runs = [list(run) for inside, run in itertools.groupby(range(len(fewest)), key=fewest.__getitem__) if inside]
     widest = max(runs, key=len)

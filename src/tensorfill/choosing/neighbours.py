@@ -1,10 +1,10 @@
-"""What an entry should be by its neighbours, and how well neighbours are predicted around it.
+"""Predictions of an entry from its neighbours, and how well the entries around it are predicted.
 
 Neighbours of an entry are those one step away along a mode with an order, such as the rows of a picture or the hours of
 a day, and the entries at all other indices of a mode with few, such as colours. Each neighbour along a mode with an
 order is a prediction, x[a]; so is the line through two of them, 2 x[a] - x[2a]; and so is the corner that completes a
-parallelogram of steps along two modes, x[a] + x[b] - x[a + b]. The median of many such predictions is near the truth as
-long as most of them rest on sound entries, and their spread says how near. The entry itself has no part in it.
+parallelogram of steps along two modes, x[a] + x[b] - x[a + b]. The median of many such predictions is accurate if
+most of them are from sound entries, and their spread shows how accurate. The entry itself is not used.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from ..observations import Observations
 from .stages.smooth_field import ALIKE, FEWEST_PAIRS, LARGEST, SMALLEST_MODE, neighbour_differences
 
 ENOUGH = 8
-"""So many predictions of an entry are enough: no worse than twice the error of the one that has this rank are used."""
+"""The number of predictions of an entry that is enough: those with more than twice the error of the last of them are
+not used."""
 
 MOST_PREDICTIONS = 40
-"""The most predictions of one entry."""
+"""The largest number of predictions of one entry."""
 
 SAMPLE = 20_000
-"""So many entries show how good a prediction is."""
+"""The number of entries used to measure the error of each kind of prediction."""
 
 AT_ONCE = 2**22
-"""So many numbers are sorted at once, which limits the memory."""
+"""The largest number of values sorted at once, which limits the memory."""
 
 FEWEST_PREDICTIONS = 4
-"""With fewer predictions, their spread says nothing."""
+"""With fewer predictions, their spread is not informative."""
 
 BOUND = 0.75
-"""The mean of absolute errors takes those above this quantile as if they were there."""
+"""The mean of absolute errors clips them at this quantile."""
 
 Offsets = tuple[int, ...]
 
@@ -45,8 +46,8 @@ Offsets = tuple[int, ...]
 def bounded_mean(errors: Floats) -> float:
     """Return the mean of the absolute errors above 0, with the largest quarter of them bounded by the others.
 
-    Data with few different values, such as the colours of pictures, has many errors of exactly 0, and these say nothing
-    about the size of the others.
+    Data with few different values, such as the colours of pictures, has many errors of exactly 0, which are not
+    informative about the size of the others.
 
     >>> bounded_mean(np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1e9]))
     1.0
@@ -95,18 +96,18 @@ class Neighbourhood:
     ordered: Sequence[int]
 
     def predict(self, values: Floats, rng: np.random.Generator, clock: Clock | None = None) -> tuple[Floats, Floats]:
-        """Return the median of the predictions of every entry, and the distance between their quartiles.
+        """Return the median of the predictions of every entry, and their interquartile range.
 
-        The distance is infinite where there are too few to tell.
+        The range is infinite if there are too few predictions.
 
         Parameters
         ----------
         values
-            All entries in C order, with NaN where nothing is known; so is the answer where nothing is predicted.
+            All entries in C order, with NaN for unknown ones; the result is NaN where there is no prediction.
         rng
-            Decides which entries show how good each kind of prediction is.
+            The random generator for the entries on which kinds of predictions are compared.
         clock
-            Ends the work with `TimeUp` when it expires.
+            Raises `TimeUp` when it expires.
         """
         clock = clock or Clock()
         return clock.journal.recall(("neighbours", self, values), lambda _: self._predict(values, rng, clock), rng=rng)
@@ -126,7 +127,7 @@ class Neighbourhood:
     def upper_quartile(self, values: Floats, clock: Clock | None = None) -> Floats:
         """Return the upper quartile of the values of the neighbours of each entry, up to two steps away.
 
-        It ends with `TimeUp` when the clock expires.
+        It raises `TimeUp` when the clock expires.
         """
         clock = clock or Clock()
         return clock.journal.recall(("quartiles", self, values), lambda _: self._upper_quartile(values, clock))
@@ -148,7 +149,7 @@ class Neighbourhood:
 
     @property
     def _widths(self) -> list[int]:
-        """How many indices are added at either end of each mode."""
+        """The number of indices added at either end of each mode."""
         few = self._few
         return [2 if mode in self.ordered else size - 1 if mode in few else 0 for mode, size in enumerate(self.shape)]
 
@@ -169,13 +170,13 @@ class Neighbourhood:
         return padded.reshape(-1)
 
     def _places(self, positions: Integers) -> Integers:
-        """Return where entries are among the padded ones."""
+        """Return the positions of entries among the padded ones."""
         coords = np.unravel_index(positions, self.shape)
         moved = [index + width for index, width in zip(coords, self._widths, strict=True)]
         return np.ravel_multi_index(moved, self._padded_shape)
 
     def _parts(self, kinds: int) -> Iterator[tuple[slice, Integers]]:
-        """Yield parts of the entries, and where they are among the padded ones."""
+        """Yield parts of the entries, and their positions among the padded ones."""
         size = math.prod(self.shape)
         length = max(AT_ONCE // max(kinds, 1), 1)
         for first in range(0, size, length):
@@ -204,7 +205,7 @@ class Neighbourhood:
         return (pair for pair in itertools.combinations(steps, 2) if pair[0][0] != pair[1][0])
 
     def _predictions(self) -> Iterator[Offsets]:
-        """Yield each kind of prediction: one place that is taken as it is, or two that are added and one subtracted."""
+        """Yield each kind of prediction: the offset of one entry, or of two that are added and one subtracted."""
         steps = list(self._steps())
         for mode, step in steps:
             if mode in self.ordered:
@@ -215,7 +216,7 @@ class Neighbourhood:
 
     @staticmethod
     def _best(kinds: list[Offsets], padded: Floats, sample: Integers) -> list[Offsets]:
-        """Return the kinds of predictions that are about as good as the best, at some entries."""
+        """Return the kinds of predictions that are about as good as the best on a sample of entries."""
         errors = []
         for kind in kinds:
             error = np.abs(_predicted(padded, sample, [kind])[:, 0] - padded[sample])
@@ -227,7 +228,7 @@ class Neighbourhood:
 
 
 def _predicted(padded: Floats, places: Integers, kinds: Sequence[Offsets]) -> Floats:
-    """Return a row for each place, and in it a number for each kind of prediction."""
+    """Return the predictions, with a row for each place and a column for each kind."""
     found = np.empty((len(places), len(kinds)), dtype=padded.dtype)
     for column, kind in enumerate(kinds):
         found[:, column] = padded[places + kind[0]]

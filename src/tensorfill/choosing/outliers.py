@@ -18,16 +18,16 @@ __all__ = ["are_outliers", "outliers", "predicted_at", "without_outliers"]
 def outliers(
     observations: Observations, predicted: Floats, *, beyond: float | None = None, corrupt: Booleans | None = None
 ) -> tuple[Integers, Floats]:
-    """Return the observed entries that are judged corrupt, and how far off they are.
+    """Return the observed entries that are judged corrupt, and their errors.
 
     Parameters
     ----------
     observations
         The data.
     predicted
-        What a robust fit says at the observed entries, on the scale of the data.
+        The predictions of a robust fit at the observed entries, on the scale of the data.
     beyond
-        Entries that differ from it by more than this are corrupt. The default is sqrt(2 log n) standard
+        Entries that differ from their prediction by more than this are corrupt. The default is sqrt(2 log n) standard
         deviations of the noise, for n entries, which normal noise rarely exceeds (see
         `tensorfill.losses.robust.largest_noise`).
     corrupt
@@ -60,7 +60,7 @@ def are_outliers(observations: Observations, model: Model, residuals: Floats | N
     observations, model
         The data, and the answer of a robust fit.
     residuals
-        Residuals of entries that the fit did not see, whose noise is that of the data; by default those of all entries.
+        Residuals of held-out entries, from which the noise is estimated; by default those of all entries.
     """
     beyond = None if residuals is None else largest_noise(noise_scale(residuals), len(observations))
     return _judged(observations, predicted_at(observations, model), beyond)[1]

@@ -42,7 +42,7 @@ FEWEST = 200
 
 
 SOURCES, ENTRIES = 300, 500
-"""At most so many old slices, and entries of a new one, decide where a new slice starts."""
+"""The largest numbers of old slices, and of entries of a new one, that determine the start of a new slice."""
 
 RIDGE = 1e-4
 """The ridge of their weights, relative to the mean square of the old slices."""

@@ -1,4 +1,4 @@
-"""NORT on several machines, by Dask: tables that are too large for the memory of one."""
+"""NORT on several machines with Dask, for tables that do not fit in the memory of one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["SpreadFit", "SpreadTable", "complete", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for on first use."""
+    """Import a name on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class SpreadFit(Fit):
     """A completed tensor whose model is in parts on the workers of a cluster.
 
-    It has everything that a `Fit` has, as far as that needs no more than some entries or slices on this machine.
+    It offers all of `Fit` that needs only some entries or slices on this machine.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class SpreadFit(Fit):
     entries
         The number of observed entries; 0 for a fit that was loaded.
     ended
-        What `close` calls, to end a cluster that was started for this fit.
+        Called by `close`, to shut down a cluster that was started for this fit.
     """
 
     model: SpreadModel
@@ -59,7 +59,7 @@ class SpreadFit(Fit):
     ended: Callable[[], None] | None = field(default=None, repr=False)
 
     def close(self) -> None:
-        """Let the workers forget the model; a cluster that was started for it ends."""
+        """Remove the model from the workers, and shut down a cluster that was started for it."""
         self.model.parts.clear()
         if self.ended is not None:
             self.ended()
@@ -70,16 +70,16 @@ class SpreadFit(Fit):
         Parameters
         ----------
         coords
-            As in `Fit.predict`; or a `dask.dataframe.DataFrame` with a column of labels for each mode, which has the
-            name of the mode.
+            As in `Fit.predict`; or a `dask.dataframe.DataFrame` with a column of labels for each mode, named after the
+            mode.
         interval
-            As in `Fit.predict`; not for a table of Dask.
+            As in `Fit.predict`; not supported for a Dask table.
 
         Returns
         -------
         values, (values, low, high) or a table
-            As in `Fit.predict`. For a table of Dask, that table with the predictions as a further column, computed on
-            the workers when it is asked for.
+            As in `Fit.predict`. For a Dask table, the same table with the predictions as an additional column, which
+            the workers compute lazily.
         """
         if not is_a(coords, "dask", "DataFrame"):
             return super().predict(coords, interval=interval)
@@ -91,7 +91,7 @@ class SpreadFit(Fit):
         return self._answered(coords)
 
     def _answered(self, table: Any) -> Any:
-        """Return a table of Dask with a column of predictions: each entry is predicted where its slices are."""
+        """Return a Dask table with a column of predictions; each entry is predicted on the worker with its slice."""
         delayed = need("dask", "dask").delayed
         frames = need("dask.dataframe", "dask")
         meta = answered(table._meta, PANDAS, self.labels, lambda coords: np.zeros(len(coords), self.model.dtype))
@@ -120,7 +120,7 @@ class SpreadFit(Fit):
         Parameters
         ----------
         max_bytes
-            The most bytes that the model may take; more are refused.
+            The largest model to gather, in bytes; a larger one raises an error.
         """
         own = {each.name: getattr(self, each.name) for each in fields(Fit)}
         return Fit(**own | {"model": self.model.together(max_bytes=max_bytes)})
@@ -128,15 +128,15 @@ class SpreadFit(Fit):
     def save(self, path: str | PathLike[str], *, data: bool = False) -> None:
         """Write the fit to a folder that `tensorfill.load` and `tensorfill.distributed.load` read.
 
-        Each worker writes its part of the model, so all of them must see the folder. An error or an interrupt leaves
-        an earlier fit in the folder as it was.
+        Each worker writes its part of the model, so all of them need access to the folder. If saving fails or is
+        interrupted, an earlier fit in the folder is left unchanged.
 
         Parameters
         ----------
         path
-            The folder; it is made if it is not there.
+            The folder; it is created if it does not exist.
         data
-            Must be False: the data is not gathered.
+            Must be False, because the data is not gathered.
         """
         if data:
             raise ValueError("data must be False for a fit on a cluster, whose data stays in its files.")
@@ -153,14 +153,14 @@ class SpreadFit(Fit):
 
 
 def load(path: str | PathLike[str], client: Client) -> SpreadFit:
-    """Read a fit that `SpreadFit.save` wrote, each part of its model on a worker of a cluster.
+    """Load a fit that `SpreadFit.save` wrote, with each part of its model on a worker of a cluster.
 
-    Parts are read again if a worker is lost. As with `tensorfill.load`, no file is trusted.
+    Parts are read again if a worker is lost. As with `tensorfill.load`, files need not be trusted.
 
     Parameters
     ----------
     path
-        The folder, which all workers must see.
+        The folder, which all workers must be able to read.
     client
         The cluster.
     """
@@ -173,7 +173,7 @@ def load(path: str | PathLike[str], client: Client) -> SpreadFit:
     return SpreadFit(**folder.with_model(header, arrays, model))
 
 
-# What workers do
+# Tasks of the workers
 
 
 def _read_part(folder: FitFolder, number: int, shape: Sequence[int]) -> FoldedLowRank:
@@ -187,7 +187,7 @@ def _write_part(part: FoldedLowRank, number: int, folder: Path, run: str, mode: 
 def _routed(
     table: Any, labels: Labels, mode: int, bounds: Sequence[int], number: int
 ) -> list[tuple[Integers, Integers]]:
-    """Return for each part of the model the rows of a partition that it has, and where they are in it."""
+    """Return for each part of the model the rows of a partition that it predicts, and their places in the part."""
     try:
         return routed(coords_of_keys(table, PANDAS, labels), mode, bounds)
     except ValueError as error:
@@ -197,7 +197,7 @@ def _routed(
 def _predicted(
     part: FoldedLowRank, places: Sequence[tuple[Integers, Integers]], number: int
 ) -> tuple[Integers, Floats]:
-    """Return the rows of a partition that a part of the model has, and what it predicts there."""
+    """Return the rows of a partition that belong to a part of the model, and their predictions."""
     rows, coords = places[number]
     return rows, part.predict(coords)
 

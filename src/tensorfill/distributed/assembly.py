@@ -1,4 +1,4 @@
-"""Puts the entries of a part of the tensor together, from what each chunk of the table has of them."""
+"""Assembles the entries of a part of the tensor from the pieces of all chunks of the table."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ Piece = tuple[Integers, Floats]
 def part_from_pieces(pieces: Sequence[Piece], labels: Labels, mode: int, first: int, last: int) -> Observations:
     """Return the entries of a range of slices, counted from its first slice along the split mode.
 
-    While they are sorted, an entry is its position in the part and its value, which takes less memory than its
-    coordinates: the pieces themselves are still there, and a worker may hardly have room for all.
+    During sorting, an entry is stored as its position in the part and its value. This takes less memory than its
+    coordinates, which matters because the pieces are still in memory too.
 
     Parameters
     ----------
     pieces
-        What each chunk has of the part; see `SpreadTable.pieces`.
+        The entries of the part from each chunk; see `SpreadTable.pieces`.
     labels
-        The labels of the whole tensor, to name an entry that is there twice.
+        The labels of the whole tensor, to name a duplicate entry.
     mode, first, last
         The part has the slices `first` to ``last - 1`` along this mode.
     """
@@ -75,7 +75,7 @@ def _positions(
 
 
 def check_duplicates(coords: Integers, labels: Labels) -> None:
-    """Refuse entries that are there more than once, as for a table in memory; the sentence names the first of them.
+    """Raise an error for duplicate entries, as for a table in memory; the message names the first of them.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def check_duplicates(coords: Integers, labels: Labels) -> None:
 
 
 def _has_repeats(coords: Integers, shape: tuple[int, ...]) -> bool:
-    """Return whether some coordinates are the same; for most tensors this takes one number for each entry."""
+    """Return whether some coordinates are equal; for most tensors this needs one number for each entry."""
     keys = sort_keys(coords, shape)
     if len(keys) > 1:
         return len(coords) > 0 and len(groups_of(coords, shape)[1]) < len(coords)

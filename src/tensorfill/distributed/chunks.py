@@ -1,4 +1,4 @@
-"""The chunks of a long table: row groups of Parquet files, or partitions of a table of Dask."""
+"""The chunks of a long table: row groups of Parquet files, or partitions of a Dask table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 PANDAS = Pandas()
-"""Every chunk is a table of pandas."""
+"""Every chunk is a pandas table."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Origin:
     Parameters
     ----------
     name
-        What a sentence calls the file or the partition.
+        The name of the file or partition in messages.
     first
         The number of the first row there.
     """
@@ -33,14 +33,14 @@ class Origin:
     first: int = 0
 
     def row(self, place: int) -> str:
-        """Return what a sentence calls a row of the chunk."""
+        """Return the name of a row of the chunk in messages."""
         return f"row {self.first + place} of {self.name}"
 
 
 class Chunks(Protocol):
     """The chunks of a long table.
 
-    Every pass over the table asks for its contents anew, so that none of them stays in memory between passes.
+    Every pass over the table requests the contents again, so that none of them stays in memory between passes.
     """
 
     @property
@@ -52,7 +52,7 @@ class Chunks(Protocol):
         """Where the rows of each chunk come from."""
 
     def contents(self, client: Client) -> Sequence[Any]:
-        """Return what `rows_of` takes on a worker, for each chunk: a description, or a future of a table."""
+        """Return for each chunk the argument of `rows_of` on a worker: a description, or a future of a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +72,13 @@ class FileChunks:
         return [Origin(str(chunk.path), chunk.first) for chunk in self.files.chunks]
 
     def contents(self, client: Client) -> Sequence[Any]:
-        """Return descriptions; workers read the files."""
+        """Return descriptions, with which workers read the files."""
         return self.files.chunks
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """The partitions of a DataFrame of Dask."""
+    """The partitions of a Dask DataFrame."""
 
     table: Any
 
@@ -99,7 +99,7 @@ class Partitions:
 
 
 def chunks_of(data: Any) -> Chunks:
-    """Return the chunks of a DataFrame of Dask, or of what `tensorfill.io.open` returns."""
+    """Return the chunks of a Dask DataFrame, or of the result of `tensorfill.io.open`."""
     if isinstance(data, ParquetFiles):
         return FileChunks(data)
     if is_a(data, "dask", "DataFrame"):
@@ -111,7 +111,7 @@ def chunks_of(data: Any) -> Chunks:
 
 
 def rows_of(content: Any, columns: Sequence[Hashable]) -> Any:
-    """Return some columns of a chunk as a table of pandas, on a worker."""
+    """Return some columns of a chunk as a pandas table, on a worker."""
     if isinstance(content, ParquetChunk):
         return content.read([str(column) for column in columns])
     return PANDAS.opened(content)[0][list(columns)]

@@ -1,4 +1,4 @@
-"""Where the workers come from: a client that is given, the current one, or a local cluster."""
+"""Where the workers come from: a given client, the current one, or a local cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 HERE = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
-"""How the address of a worker on this machine begins."""
+"""Prefixes of the address of a worker on this machine."""
 
 
 class LocalClusterWarning(UserWarning):
@@ -21,7 +21,7 @@ class LocalClusterWarning(UserWarning):
 
 
 class Connection:
-    """A connection to a cluster, which ends the cluster at the end if it started it.
+    """A connection to a cluster, which on closing shuts down the cluster if it started it.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Connection:
         A `distributed.Client`; by default the current one, and a local cluster if there is none.
     n_workers, memory_limit
         The number of processes of a local cluster, and the memory of each, such as ``"1GiB"``; by default one for each
-        core, and what Dask gives them.
+        core, with the default memory limit of Dask.
     """
 
     def __init__(self, client: Any = None, n_workers: int | None = None, memory_limit: str | int | None = None) -> None:
@@ -41,11 +41,11 @@ class Connection:
 
     @property
     def is_local(self) -> bool:
-        """Whether all workers are on this machine, and so have its folders."""
+        """Whether all workers are on this machine, and so share its file system."""
         return all(place.startswith(HERE) for place in self.client.ncores())
 
     def close(self) -> None:
-        """End the cluster, if this started it."""
+        """Shut down the cluster if this connection started it."""
         if self._cluster is not None:
             self.client.close()
             self._cluster.close()
@@ -62,7 +62,7 @@ class Connection:
         given: dict[str, Any] = {} if memory_limit is None else {"memory_limit": memory_limit}
         if n_workers is not None:
             given["n_workers"] = whole_number(n_workers, "n_workers", at_least=1)
-        # Parts are not Dask's to spill, and a worker that is paused for its memory would never go on.
+        # Dask cannot spill the parts, so a worker that is paused for its memory would never resume.
         memory = {f"distributed.worker.memory.{each}": False for each in ("target", "spill", "pause")}
         with need("dask", "dask").config.set(memory):
             self._cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=":0", **given)

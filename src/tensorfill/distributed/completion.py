@@ -59,13 +59,13 @@ TAKEN = frozenset(
         "client",
     )
 )
-"""The arguments of `tensorfill.complete` that a table on several machines takes; the settings of NORT come beside."""
+"""The arguments of `tensorfill.complete` that apply to a table on several machines, besides the settings of NORT."""
 
 DECIDED = {"storage": "sparse", "svd": "subspace", "polish": False}
 """The settings of NORT that the workers decide."""
 
 STOPS = (Stopped, TimeUp, KeyboardInterrupt)
-"""What ends a run before its time."""
+"""The exceptions that end a run early."""
 
 
 def complete(
@@ -93,36 +93,35 @@ def complete(
     Parameters
     ----------
     data
-        A `dask.dataframe.DataFrame`, a long table with a row for each entry, or what `tensorfill.io.open` returns for
+        A `dask.dataframe.DataFrame`, a long table with a row for each entry, or the result of `tensorfill.io.open` for
         Parquet files.
     client
         A `distributed.Client`; by default the current one. If there is none, a cluster of processes is started on this
         machine, with a `LocalClusterWarning`.
     n_workers, memory_limit
-        The number of processes of such a cluster, and the memory of each, such as ``"1GiB"``.
+        The number of processes of such a local cluster, and the memory of each, such as ``"1GiB"``.
     value
-        The column that has the values; by default the last.
+        The column of values; by default the last.
     missing
-        ``"zero"`` if zeros are missing too.
+        ``"zero"`` if zeros count as missing too.
     loss
         ``"square"``, ``"huber"``, or an object with `value`, `derivative` and `curvature`.
     bounds
-        Predictions are clipped to (low, high); None is no limit.
+        Predictions are clipped to (low, high); None means no limit.
     validation
-        The share of the entries that is held out to choose settings, at most a million of them. They are drawn on the
-        workers.
+        The share of entries held out to choose settings, at most a million. They are drawn on the workers.
     dtype
         ``float64``, or ``float32`` at half the memory.
     time_limit, rng, progress, callback
         As in `tensorfill.complete`.
     checkpoint, resume
-        As in `tensorfill.complete`; the file has the factors of the model whole, so this machine must have room for
-        them. It is in a folder that all workers see: there they keep their work too, and if one of them is lost, its
-        work goes on from there. Without a checkpoint they do so in a temporary folder, if all of them are on this
-        machine.
+        As in `tensorfill.complete`; the file contains all factors of the model, so they must fit in the memory of this
+        machine. All workers need access to its folder, because they write snapshots there, from which the run
+        continues if a worker is lost. Without a checkpoint, snapshots are written to a temporary folder if all workers
+        are on this machine.
     **settings
-        The settings of `tensorfill.Nort`, such as ``lam``, ``penalty``, ``modes`` and ``max_rank``. What is left open
-        is chosen on held-out entries.
+        The settings of `tensorfill.Nort`, such as ``lam``, ``penalty``, ``modes`` and ``max_rank``. Settings that
+        are not given are chosen on held-out entries.
 
     Returns
     -------
@@ -157,7 +156,7 @@ def complete(
                     method, result, points = _answered(session, method, share, context)
                     model = session.left_there(result.model)
         _warn_of_empty_slices(table)
-        # The answer is on the workers, so they stay.
+        # The model is on the workers, so the cluster must stay open.
         unless_finished.pop_all()
     return SpreadFit(
         model=model,
@@ -177,7 +176,7 @@ def complete(
 def _answered(
     session: Session, method: Nort, share: float, context: Context
 ) -> tuple[Nort, Result, Sequence[PathPoint]]:
-    """Choose what is left open, and fit all entries; return the method with its settings, the result, and all trials.
+    """Choose the open settings, and fit all entries; return the method with its settings, the result, and all trials.
 
     Parameters
     ----------
@@ -186,9 +185,9 @@ def _answered(
     method
         NORT, with its settings.
     share
-        The share of the entries that is held out, if something is left open.
+        The share of entries to hold out, if there are open settings.
     context
-        What accompanies the run.
+        The context of the run.
     """
     start: Model | None = None
     points: Sequence[PathPoint] = ()
@@ -232,7 +231,7 @@ def _method(settings: Mapping[str, Any], labels: Labels) -> Nort:
 
 
 def _warn_of_empty_slices(table: SpreadTable) -> None:
-    """Warn of slices without any observed entry, which nothing is known of."""
+    """Warn of slices without observed entries, for which nothing can be learned."""
     for mode, size in enumerate(table.shape):
         empty = int(np.count_nonzero(table.counts(mode) == 0))
         if empty:
@@ -245,7 +244,7 @@ def _warn_of_empty_slices(table: SpreadTable) -> None:
 
 
 def _rank(method: Nort) -> int:
-    """Return the largest rank that a component may have, or a usual one."""
+    """Return the largest rank that a component may have, or a typical one."""
     if method.max_rank is None:
         return USUAL_RANK
     return max(whole_number(each, "max_rank", at_least=1) for each in np.atleast_1d(method.max_rank))

@@ -1,4 +1,4 @@
-"""Counts what each iteration moves between machines, and how long they compute."""
+"""Measures the traffic between machines and the computing time of each iteration."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .crew import Crew
 
 
 class CountingSolver:
-    """A solver that also says what its last step moved, and how long the slowest worker computed.
+    """A solver that also reports the traffic of its last step, and the computing time of the slowest worker.
 
     Parameters
     ----------
     solver
-        The solver, which can be resumed.
+        A resumable solver.
     crew
-        The workers that it asks.
+        The workers of the solver.
     """
 
     def __init__(self, solver: ResumableSolver, crew: Crew) -> None:
@@ -28,11 +28,11 @@ class CountingSolver:
         self._moved, self._computing = 0, 0.0
 
     def progress(self) -> Progress:
-        """Return the current state."""
+        """Return the current progress."""
         return replace(self._solver.progress(), moved=self._moved, computing=self._computing)
 
     def model(self) -> Model:
-        """Return the answer so far."""
+        """Return the current model."""
         return self._solver.model()
 
     def step(self) -> None:
@@ -43,9 +43,9 @@ class CountingSolver:
         self._computing = self._crew.traffic.computing - computing
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands."""
+        """Return the state to resume from."""
         return self._solver.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Stand where another solver stood."""
+        """Resume from the state of another solver."""
         self._solver.restore(state)

@@ -1,12 +1,12 @@
 """The workers that hold the parts of a tensor, how they are asked, and what happens when one is lost.
 
-Asking takes a message there and back, so what needs no answer waits and goes along with the next question: a batch of
-orders for each part, which its worker carries out one after the other. Answers are added up in a tree on the workers,
-in the order of the parts, and so the sum does not depend on who is first.
+Every question costs a round trip, so orders that need no answer wait and are sent with the next question: a batch of
+orders for each part, which its worker carries out in sequence. Answers are summed in a tree on the workers, in the
+order of the parts, so the sum does not depend on which worker finishes first.
 
-The parts are a function of their entries and of the orders that they got. So when a worker is lost, its part is made
-again on another worker, all parts go back to the last snapshot, and the questions since then, which are kept here, are
-asked once more. Nobody else notices, and the answer is the same, bit for bit.
+The state of a part is determined by its entries and the orders it has received. So when a worker is lost, its part is
+rebuilt on another worker, all parts return to the last snapshot, and the questions since then, which are kept here, are
+repeated. The solver does not notice, and the answer is the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_QUESTIONS, MOST_BYTES = 60, 2**28
-"""A snapshot is written when the questions since the last one are so many, or have so many bytes for a part."""
+"""A snapshot is written after this number of questions, or of bytes for one part, since the last one."""
 
 MOST_LOSSES = 4
-"""Workers may be lost so many times at the same point of a run."""
+"""The run fails after this number of losses of workers at the same point."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What all parts are asked at once.
+    """A question to all parts at once.
 
     Parameters
     ----------
     order
-        Its name.
+        The name of the question.
     batches
-        The orders for each part; the answer is that to the last.
+        The orders for each part; the answer is that of the last order.
     then
         A second question for all parts, whose first argument is the sum of the answers to the first.
     """
@@ -65,9 +65,9 @@ class Crew:
     places
         The address of the worker that has each part.
     source
-        Returns the function that makes a part on its worker, with its arguments, which may be futures.
+        Returns the function that builds a part on its worker, with its arguments, which may be futures.
     folder
-        A folder that all workers see, for snapshots; without one, a lost worker ends the run.
+        A folder for snapshots that all workers can access; without one, a lost worker ends the run.
     """
 
     client: Client
@@ -89,16 +89,16 @@ class Crew:
         self._asked_bytes = 0
         self._snapshot: str | None = None
 
-    # What is asked
+    # Questions
 
     @property
     def run(self) -> str:
-        """What tells this run from others on the same workers."""
+        """The identifier of this run on the workers."""
         return self._post.run
 
     @property
     def traffic(self) -> Traffic:
-        """What was moved and computed so far."""
+        """The traffic and computing time so far."""
         return self._post.traffic
 
     @property
@@ -107,7 +107,7 @@ class Crew:
         return len(self.places)
 
     def make(self) -> list[int]:
-        """Make every part on its worker, and return how many entries each has."""
+        """Build every part on its worker, and return the number of entries of each."""
         futures = [self._made(part) for part in range(self.parts)]
 
         def make_elsewhere(parts: Sequence[int]) -> None:
@@ -119,16 +119,16 @@ class Crew:
         return counts
 
     def new_name(self) -> int:
-        """Return a name that no array has yet."""
+        """Return an unused name for an array."""
         return next(self._names)
 
     def drop(self, name: int) -> None:
-        """Let every part forget an array, with the next question."""
+        """Drop an array from every part, with the next question."""
         self._dropped.append(name)
 
     @contextmanager
     def standing(self) -> Iterator[int]:
-        """Yield the name of a point that workers stand at; while there is one, no snapshot is made."""
+        """Yield a name for the current point of the workers; no snapshot is taken while there is one."""
         name = self.new_name()
         self._standing += 1
         try:
@@ -138,20 +138,20 @@ class Crew:
             self.drop(name)
 
     def new_vector(self) -> int:
-        """Return the name of a vector with a number for each entry, which the current run has to let go of."""
+        """Return the name of a vector with a number for each entry, which the current run must release."""
         name = self.new_name()
         self._vectors.add(name)
         return name
 
     def drop_vector(self, name: int) -> None:
-        """Let every part forget such a vector, if it has not yet."""
+        """Drop such a vector from every part, unless that was done before."""
         if name in self._vectors:
             self._vectors.remove(name)
             self.drop(name)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Let every part forget, at the end of a run, the vectors that the run has not let go of."""
+        """Drop the vectors that a run has not released from every part, at its end."""
         around, self._vectors = self._vectors, set()
         try:
             yield
@@ -161,7 +161,7 @@ class Crew:
                 self.drop(name)
 
     def settle(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Ask each part to prepare its entries; a part that is made again begins with this."""
+        """Ask each part to prepare its entries; a part that is rebuilt repeats this first."""
         answers = self.ask_each(order, given)
         for part, each in enumerate(given):
             self._setup[part].append((order, each))
@@ -173,7 +173,7 @@ class Crew:
         self.later_each(order, [given] * self.parts)
 
     def later_each(self, order: str, given: Iterable[tuple[Any, ...]]) -> None:
-        """Give each part an order of its own, which needs no answer."""
+        """Give each part a different order, which needs no answer."""
         self._waiting.append([(order, each) for each in given])
 
     def ask(self, order: str, *given: Any) -> list[Any]:
@@ -181,11 +181,11 @@ class Crew:
         return self.ask_each(order, [given] * self.parts)
 
     def ask_each(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return the answer of each part to a question of its own."""
+        """Return the answer of each part to a different question."""
         return self._answers(Question(order, self._batches(order, given)))
 
     def ask_one(self, order: str, *given: Any) -> Any:
-        """Return the answer of the first part, where all have the same."""
+        """Return the answer of the first part, for questions that all parts answer alike."""
         question = Question(order, self._batches(order, [given] * self.parts))
         return self._answers(question, lambda futures: futures[:1])[0]
 
@@ -194,28 +194,28 @@ class Crew:
         return self.total_each(order, [given] * self.parts)
 
     def total_each(self, order: str, given: Sequence[tuple[Any, ...]]) -> Any:
-        """Return the sum of the answers to a question for each part."""
+        """Return the sum of the answers to a different question for each part."""
         question = Question(order, self._batches(order, given))
         total = self._answers(question, lambda futures: [self._post.summed(order, futures)])[0]
-        # All answers but one travelled to be added.
+        # All answers but one were sent to another worker.
         self.traffic.moved += (self.parts - 1) * nbytes_of(total)
         return total
 
     def through_sum(
         self, order: str, given: Sequence[tuple[Any, ...]], nbytes: int, then: str, *rest: Any
     ) -> list[Any]:
-        """Ask each part, add the answers up on the workers, and return the answers to a question about the sum.
+        """Ask each part, sum the answers on the workers, and return the answers to a question about the sum.
 
         Parameters
         ----------
         order, given
             The first question.
         nbytes
-            The bytes of an answer to it, none of which comes here.
+            The size of an answer to it in bytes; these answers stay on the workers.
         then, rest
             The second question, whose first argument is the sum.
         """
-        # Each answer travels once to be added, and the sum to every other worker.
+        # Each answer is sent once for the sum, and the sum is sent to every other worker.
         self.traffic.moved += 2 * (self.parts - 1) * nbytes
         return self._answers(Question(order, self._batches(order, given), (then, rest)))
 
@@ -237,14 +237,14 @@ class Crew:
         self._asked.clear()
         self._post.remove_parts()
 
-    # How it is asked
+    # How questions are sent
 
     def _batches(self, order: str, given: Sequence[tuple[Any, ...]]) -> list[list[Order]]:
-        """Return what waits for each part, what it can forget, and the question."""
+        """Return the waiting orders for each part, the names to drop, and the question."""
         if self._is_over:
             raise ValueError("the run is over, and what it had on the workers is gone; ask the fit that it returned.")
-        # What was dropped may have been used by what is waiting, so it is forgotten after that. Python may drop rows at
-        # any time, those of this moment go with the next question.
+        # Waiting orders may use arrays that were dropped since, so these are dropped after them. Python may collect
+        # rows at any time, also during this call; those are dropped with the next question.
         dropped, self._dropped = self._dropped, []
         forget: list[Order] = [("forget", (tuple(dropped),))] if dropped else []
         batches = [
@@ -254,10 +254,10 @@ class Crew:
         return batches
 
     def _answers(self, question: Question, wanted: Wanted | None = None) -> list[Any]:
-        """Ask a question until all parts have answered, and return the answers that are wanted."""
+        """Repeat a question until all parts have answered, and return the wanted answers."""
         began = time.perf_counter()
         if self._is_time_for_a_snapshot():
-            # What waited goes with the question, so the parts are as they were after the last one.
+            # Waiting orders are sent with the question, so the parts are still as they were after the last one.
             self._take_snapshot()
         answers = _insisted(lambda: self._put(question, wanted), self._recover)
         if self.folder is not None:
@@ -279,14 +279,14 @@ class Crew:
         answers: list[Reply] = self._post.gathered(futures, wanted)
         return answers
 
-    # What is lost
+    # Lost workers
 
     def _made(self, part: int) -> Future:
-        """Make a part on its worker, from its entries."""
+        """Build a part on its worker, from its entries."""
         return self._post.made(part, *self.source(part))
 
     def _recover(self, parts: Sequence[int]) -> None:
-        """Make parts on other workers, and let all parts do again what they did since the last snapshot."""
+        """Rebuild parts on other workers, and repeat on all parts the questions since the last snapshot."""
         if self.folder is None or self._snapshot is None:
             raise ConnectionError(
                 "A Dask worker is gone, and there is no folder that all workers see; give checkpoint, a path on a "
@@ -309,7 +309,7 @@ class Crew:
             for question in self._asked:
                 self._put(question)
 
-        # Those that were made just now may be incomplete, so they are made again too.
+        # The parts that were just rebuilt may be incomplete, so they are rebuilt again too.
         _insisted(do_again, missing.update)
 
     def _is_time_for_a_snapshot(self) -> bool:
@@ -317,7 +317,7 @@ class Crew:
         return many and self._standing == 0 and self.folder is not None
 
     def _take_snapshot(self) -> None:
-        """Let every part write its arrays, and forget the questions that made them."""
+        """Let every part write its arrays, and clear the list of questions."""
         if self.folder is not None:
             name, before = self._post.new_key(), self._snapshot
             keep = Question("keep_all", [[("keep_all", (self.folder, name))]] * self.parts)
@@ -330,7 +330,7 @@ class Crew:
 
 
 def _insisted(action: Callable[[], T], again: Callable[[Sequence[int]], object]) -> T:
-    """Return what an action returns; if workers are lost meanwhile, repair that and try again, but not for ever."""
+    """Return the result of an action; if workers are lost, recover and retry a limited number of times."""
     for _ in range(MOST_LOSSES):
         try:
             return action()

@@ -52,7 +52,7 @@ class Cut:
         return tuple(sizes)
 
     def rows_of(self, v: Floats, mode: int, part: int) -> Floats:
-        """Return the rows of V_j that a part has: those of its range, or all for the split mode."""
+        """Return the rows of V_j that a part holds: those of its range, or all for the split mode."""
         if mode == self.mode:
             return v
         return np.ascontiguousarray(self._by_split_mode(v, mode, self.shape)[:, self.ranges[part]]).reshape(
@@ -80,7 +80,9 @@ class Cut:
 
 
 def cut_evenly(shape: Shape, mode: int, counts: Integers, parts: int) -> Cut:
-    """Return a cut into parts with about the same number of entries each; an index with many may stand alone.
+    """Return a cut into parts with about the same number of entries each.
+
+    An index with many entries may be a part by itself.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def cut_evenly(shape: Shape, mode: int, counts: Integers, parts: int) -> Cut:
     counts
         The number of entries of each index of the mode.
     parts
-        How many parts there are, unless fewer indices have entries.
+        The number of parts; there are fewer if fewer indices have entries.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def cut_evenly(shape: Shape, mode: int, counts: Integers, parts: int) -> Cut:
     done = np.concatenate([[0], np.cumsum(counts)])
     bounds = [0]
     for part in range(1, parts):
-        # What is left is shared by the parts that are left, each of which has an index at least.
+        # The remaining entries are shared by the remaining parts, each of which has at least one index.
         wanted = done[bounds[-1]] + (done[-1] - done[bounds[-1]]) / (parts - part + 1)
         above = int(np.searchsorted(done, wanted))
         nearest = above if done[above] - wanted <= wanted - done[above - 1] else above - 1

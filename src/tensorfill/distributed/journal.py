@@ -1,4 +1,4 @@
-"""The journal of a run on workers: a checkpoint here, to which the factors on the workers are brought."""
+"""The journal of a run on workers: a checkpoint on this machine, for which the factors are gathered."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class SpreadJournal(Journal):
-    """Keeps in another journal what is on workers, with its factors whole.
+    """Stores models on workers in another journal, with their factors gathered.
 
-    A run that goes on may have another number of workers: the factors are cut anew.
+    The number of workers may change when a run is resumed, because the factors are cut again.
 
     Parameters
     ----------
     journal
-        Where it is kept.
+        The journal to write to.
     crew, cut
         The workers, and how the tensor is cut.
     """
@@ -44,7 +44,7 @@ class SpreadJournal(Journal):
         rng: np.random.Generator | None = None,
         is_finished: Callable[[T], bool] = lambda answer: True,
     ) -> T:
-        """Return the answer that is kept for what is asked, or compute and keep it; see `Journal.recall`."""
+        """Return the stored answer to a question, or compute and store it; see `Journal.recall`."""
         computed: list[T] = []
 
         def answered(draft: Draft) -> T:
@@ -59,11 +59,11 @@ class SpreadJournal(Journal):
         return kept
 
     def brought(self, thing: Any) -> Any:
-        """Return models, results, and lists and dictionaries of these, with their factors here."""
+        """Return models, results, and lists and dictionaries of these with their factors on this machine."""
         return _changed(thing, self._here)
 
     def sent(self, thing: Any) -> Any:
-        """Return what `brought` returned with its factors on the workers."""
+        """Return the result of `brought` with its factors on the workers."""
         return _changed(thing, self._there)
 
     def _here(self, model: Any) -> Any:
@@ -86,7 +86,7 @@ class SpreadJournal(Journal):
 
 
 def _changed(thing: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a thing with its models changed, whether they are in results, in dictionaries or in lists."""
+    """Return an object with its models changed, also within results, dictionaries and lists."""
     if isinstance(thing, Result):
         return replace(thing, model=change(thing.model))
     if isinstance(thing, Mapping):
@@ -95,12 +95,12 @@ def _changed(thing: Any, change: Callable[[Any], Any]) -> Any:
 
 
 class _SpreadDraft(Draft):
-    """The draft of a piece of work whose factors are on workers."""
+    """The draft of a computation whose factors are on workers."""
 
     def __init__(self, draft: Draft, journal: SpreadJournal) -> None:
         self._draft, self._journal = draft, journal
         self.state = None if draft.state is None else journal.sent(draft.state)
 
     def offer(self, state: Callable[[], Mapping[str, Any]], *, last: bool = False) -> None:
-        """Keep a state, if it is time to or if it is the last of this run."""
+        """Store a state if one is due, or if it is the last of this run."""
         self._draft.offer(lambda: self._journal.brought(state()), last=last)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outline:
-    """What can be said of a model without its factors.
+    """The properties of a model that do not need its factors.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ class Outline:
 class SpreadModel(Model):
     """A folded low-rank model in parts on the workers of a cluster.
 
-    It predicts where its parts are. What needs all of its factors in one place is refused; `together` brings them
-    there.
+    Predictions are made on the workers. Methods that need all factors in one place raise an error; `together` gathers
+    the factors.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SpreadModel(Model):
     parts
         Futures of the parts, each a `FoldedLowRank` of its slices.
     lasting
-        Whether parts are made again if a worker is lost, because they are in files.
+        Whether parts can be restored from files if a worker is lost.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class SpreadModel(Model):
         return sum(outline.nbytes for outline in self._outlines)
 
     def ask(self, function: Callable[..., Any], name: str, *given: Sequence[Any]) -> list[Any]:
-        """Return the answer of each part to a function of it, which runs where it is.
+        """Apply a function to each part on its worker, and return the results.
 
         Parameters
         ----------
         function
-            Is given the part.
+            A function of the part.
         name
-            What the tasks are called.
+            The name of the tasks.
         *given
             Further arguments, one for each part.
         """
@@ -123,7 +123,7 @@ class SpreadModel(Model):
         return answers
 
     def _check_parts(self) -> None:
-        """Refuse to ask a model that is gone; Dask would wait for its worker."""
+        """Raise an error if the model is gone, because Dask would wait for its worker."""
         if not self.parts:
             raise ValueError("the fit was closed, and its model is gone; load it, or complete the table again.")
         if not self.lasting and any(part.status in ("pending", "cancelled", "lost") for part in self.parts):
@@ -146,7 +146,7 @@ class SpreadModel(Model):
         Parameters
         ----------
         max_bytes
-            The most bytes that it may take; more are refused.
+            The largest model to gather, in bytes; a larger one raises an error.
         """
         limit = real_number(max_bytes, "max_bytes", above=0) if np.isfinite(max_bytes) else max_bytes
         if self.nbytes > limit:
@@ -173,7 +173,7 @@ class SpreadModel(Model):
         return sorted_parts.restrict(back)
 
     def scaled(self, factor: float) -> SpreadModel:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number; a power of two causes no rounding."""
         run = uuid4().hex
         keys = [(f"tensorfill-scale-{run}", number) for number in range(len(self.parts))]
         scaled = self.client.map(FoldedLowRank.scaled, self.parts, [factor] * len(self.parts), key=keys)
@@ -222,7 +222,7 @@ def part_of(indices: Integers, bounds: Sequence[int]) -> Integers:
 
 
 def routed(coords: Integers, mode: int, bounds: Sequence[int]) -> list[tuple[Integers, Integers]]:
-    """Return for each part the rows of `coords` that it has, and their coordinates in the numbering of the part."""
+    """Return for each part its rows of `coords`, and their coordinates within the part."""
     part = part_of(coords[:, mode], bounds)
     order = np.argsort(part, kind="stable")
     starts = np.searchsorted(part[order], np.arange(len(bounds)))

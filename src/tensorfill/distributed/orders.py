@@ -1,4 +1,4 @@
-"""What travels between the driver and the workers: orders, the arrays beside them, and answers."""
+"""The messages between the driver and the workers: orders, the arrays sent with them, and answers."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .._support.parallel import one_blas_thread, threads
 from .part import Part, Term
 
 Order = tuple[str, tuple[Any, ...]]
-"""The name of a function of `Part`, and its arguments."""
+"""The name of a method of `Part`, and its arguments."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Stands for an array or a future that travels beside the orders."""
+    """A placeholder for an array or a future that is sent separately from the orders."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a worker answers, and how long it took."""
+    """The answer of a worker, and how long it took."""
 
     value: Any
     seconds: float
 
 
 class NotHere(Exception):
-    """A worker does not have a part that it had: it was started anew with the same address."""
+    """A worker no longer has a part, because it was restarted with the same address."""
 
     def __init__(self, part: int) -> None:
         super().__init__(part)
@@ -40,16 +40,16 @@ class NotHere(Exception):
 
 
 def made(run: str, number: int, make: Callable[..., Part], *given: Any) -> int:
-    """Make a part on the worker where this runs, and return the number of its entries."""
+    """Build a part on the current worker, and return its number of entries."""
     part = make(*given)
     _parts_here()[run, number] = part
     return len(part)
 
 
 def carried_out(run: str, number: int, batch: Sequence[Order], after: object, *beside: Any) -> Reply:
-    """Carry out orders on a part of the worker where this runs, and return the answer to the last.
+    """Carry out orders on a part of the current worker, and return the answer to the last.
 
-    Dask carries out a task when the futures among its arguments are done, so `after` is only waited for.
+    Dask runs a task when the futures among its arguments are done; `after` only delays it.
     """
     from distributed import get_worker
 
@@ -71,7 +71,7 @@ def removed(run: str, dask_worker: Any) -> None:
 
 
 def _parts_here() -> dict[tuple[str, int], Part]:
-    """Return the parts on the worker where this runs."""
+    """Return the parts on the current worker."""
     from distributed import get_worker
 
     return _parts_on(get_worker())
@@ -84,12 +84,12 @@ def _parts_on(worker: Any) -> dict[tuple[str, int], Part]:
 
 
 def value_of(answer: Reply) -> Any:
-    """Return an answer without the time that it took."""
+    """Return an answer without its computing time."""
     return answer.value
 
 
 def added(first: Reply, second: Reply) -> Reply:
-    """Return the sum of two answers, one by one if they are several."""
+    """Return the sum of two answers, elementwise for tuples."""
     if isinstance(first.value, tuple):
         value: Any = tuple(one + other for one, other in zip(first.value, second.value, strict=True))
     else:
@@ -98,7 +98,7 @@ def added(first: Reply, second: Reply) -> Reply:
 
 
 def packed(thing: Any, beside: list[Any]) -> Any:
-    """Return orders with a slot for every array and every future, which are listed beside them."""
+    """Return orders with a slot for every array and future, and append these to `beside`."""
     from distributed import Future
 
     if isinstance(thing, np.ndarray | Future):
@@ -115,7 +115,7 @@ def packed(thing: Any, beside: list[Any]) -> Any:
 
 
 def _unpacked(thing: Any, beside: Sequence[Any]) -> Any:
-    """Return what `packed` was given."""
+    """Return the argument of `packed`."""
     if isinstance(thing, Slot):
         found = beside[thing.number]
         return _own(found.value if isinstance(found, Reply) else found)
@@ -127,16 +127,16 @@ def _unpacked(thing: Any, beside: Sequence[Any]) -> Any:
 
 
 def _own(thing: Any) -> Any:
-    """Return an array in memory of its own.
+    """Return an array as an aligned copy.
 
-    One that came in a message may begin at any byte. Loops are compiled differently for such arrays, and their sums
+    An array from a message may start at any byte. Loops are compiled differently for unaligned arrays, and their sums
     differ in the last digit.
     """
     return np.require(thing, requirements=["C", "A", "W"]) if isinstance(thing, np.ndarray) else thing
 
 
 def nbytes_of(thing: Any) -> int:
-    """Return the bytes of the arrays in orders or in an answer."""
+    """Return the number of bytes of the arrays in orders or in an answer."""
     if isinstance(thing, np.ndarray):
         return thing.nbytes
     if isinstance(thing, list | tuple):

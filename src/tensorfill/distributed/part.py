@@ -1,8 +1,8 @@
 """A part of the tensor on a worker: its entries, its rows of the factors, and the steps of NORT on them.
 
 Everything here runs on a worker, with the same compiled loops as on one machine, because a part is itself a tensor (see
-`tensorfill.distributed.cutting`). Arrays that stay on the worker have names, which are numbers; the driver knows the
-names only.
+`tensorfill.distributed.cutting`). Arrays that stay on the worker are named by numbers; the driver knows only
+the names.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ..observations import Observations
 from .cutting import Cut
 
 MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number, by which numbers are multiplied to mix their bits."""
+"""An odd multiplier that mixes the bits of a number."""
 
 FITTED, ALL = "fitted", "all"
-"""The entries that a problem has: those that are not held out, or all."""
+"""The entries of a problem: those that are not held out, or all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A weighted component as a worker is told of it.
+    """A weighted component as it is sent to a worker.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Inner:
 
 
 class Part:
-    """The part of a tensor that a worker has.
+    """The part of a tensor that a worker holds.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ class Part:
     # The entries
 
     def digest(self) -> int:
-        """Return a number that tells the entries from others; the sum over all parts does not depend on the cut."""
+        """Return a number that identifies the entries; the sum over all parts does not depend on the cut."""
         return int(self._mixed(self._all.values.astype(np.float64).view(np.uint64)).sum(dtype=np.uint64))
 
     def _mixed(self, start: Any) -> Any:
-        """Return a number for each entry that looks random but depends on a start and the coordinates only."""
+        """Return a pseudo-random number for each entry, which depends only on a start and the coordinates."""
         mixed = np.broadcast_to(start, len(self)).astype(np.uint64)
         for mode, column in enumerate(self._all.coords.T):
             first = self._cut.bounds[self.number] if mode == self._cut.mode else 0
@@ -113,12 +113,12 @@ class Part:
         return mixed
 
     def hold_out(self, share: float, seed: int) -> tuple[int, int, Floats]:
-        """Draw the held-out entries, and return how many are fitted, how many are held out, and the values of these.
+        """Draw the held-out entries; return the numbers of fitted and of held-out entries, and the held-out values.
 
-        Which ones they are does not depend on how the tensor is cut.
+        The draw does not depend on how the tensor is cut.
         """
         kept = (self._mixed(self._mixed(np.uint64(seed))) >> np.uint64(11)) >= share * 2**53
-        # A part with hardly any entries keeps them all.
+        # Every part needs entries to fit, so one whose entries were all drawn holds out none.
         if kept.sum() == 0:
             kept[:] = True
         self._problems.clear()
@@ -128,7 +128,7 @@ class Part:
         return int(kept.sum()), int((~kept).sum()), values
 
     def take_all(self) -> None:
-        """Fit all entries from now on; what was made for the others makes room."""
+        """Fit all entries from now on, and free the memory of the split."""
         self._problems.clear()
         self._standing.clear()
         self._problems[ALL] = Problem(self._all, self._loss)
@@ -147,25 +147,25 @@ class Part:
     # Rows of the right factors
 
     def put(self, name: int, rows: Floats) -> None:
-        """Keep an array under a name."""
+        """Store an array under a name."""
         self._rows[name] = rows
 
     def get(self, name: int) -> Floats:
-        """Return the array of a name."""
+        """Return the array with a name."""
         return self._rows[name]
 
     def multiply(self, name: int, rows: int, small: Floats) -> None:
-        """Make the product of rows with a small matrix."""
+        """Store the product of rows with a small matrix."""
         self._rows[name] = self._rows[rows] @ small
 
     def add(self, name: int, first: int, second: int) -> None:
-        """Make the sum of two arrays of rows."""
+        """Store the sum of two arrays of rows."""
         self._rows[name] = self._rows[first] + self._rows[second]
 
     def overlaps(self, pairs: Sequence[tuple[int, int, bool]]) -> tuple[Floats, ...]:
         """Return the small products of arrays of rows; the sum over all parts is the whole product.
 
-        Where every part has all rows, which the third of each says, the first part has the whole product.
+        The third item of a pair says whether every part has all rows; then the first part has the whole product.
         """
 
         def product(first: int, second: int, everywhere: bool) -> Floats:
@@ -176,7 +176,7 @@ class Part:
         return tuple(product(*pair) for pair in pairs)
 
     def forget(self, names: Sequence[int]) -> None:
-        """Drop the arrays of these names."""
+        """Drop the arrays with these names."""
         for name in names:
             self._rows.pop(name, None)
             self._seen.pop(name, None)
@@ -194,7 +194,7 @@ class Part:
             np.savez(stream, **arrays)
 
     def recall_all(self, folder: str, snapshot: str) -> None:
-        """Have the arrays that were written, and no others."""
+        """Replace all arrays by those of a snapshot."""
         self.forget(self.names())
         with np.load(_kept(folder, snapshot, self.number), allow_pickle=False) as arrays:
             for name in arrays.files:
@@ -202,13 +202,13 @@ class Part:
                 (self._rows if kind == "rows" else self._seen)[int(number)] = arrays[name]
 
     def drop_kept(self, folder: str, snapshot: str) -> None:
-        """Remove what was written."""
+        """Remove a snapshot."""
         _kept(folder, snapshot, self.number).unlink(missing_ok=True)
 
     # The steps of NORT
 
     def enter(self, name: int, which: str, modes: tuple[int, ...], terms: Sequence[Term]) -> Inner:
-        """Compute a sum of components at the entries, keep the values, and return what an objective needs of it."""
+        """Evaluate a sum of components at the entries, store the values, and return what an objective needs."""
         problem, pattern = self._problems[which], self._pattern(which, modes)
         components = self._components(terms)
         seen = pattern.entries(components)
@@ -218,7 +218,7 @@ class Part:
         return Inner(problem.value(seen), products)
 
     def extrapolate(self, name: int, now: int, before: int, gamma: float) -> None:
-        """Make the values at the entries of X_t + gamma (X_t - X_{t-1})."""
+        """Store the values of X_t + gamma (X_t - X_{t-1}) at the entries."""
         self._seen[name] = beyond(self._seen[now], self._seen[before], gamma)
 
     def value(self, which: str, seen: int) -> float:
@@ -226,15 +226,15 @@ class Part:
         return self._problems[which].value(self._seen[seen])
 
     def slope(self, name: int, which: str, seen: int, scale: float) -> None:
-        """Make a multiple of the gradient for values at the entries."""
+        """Store a multiple of the gradient for values at the entries."""
         self._seen[name] = self._problems[which].gradient(self._seen[seen], scale)
 
     def stand(self, name: int, which: str, modes: tuple[int, ...], terms: Sequence[Term], change: int) -> None:
-        """Make the point Z, a sum of components plus a change at the entries, of which unfoldings are asked next."""
+        """Store the point Z, a sum of components plus a change at the entries, whose unfoldings are needed next."""
         self._standing[name] = which, modes, self._components(terms), self._seen[change]
 
     def round_trip(self, name: int, mode: int, a: Floats, block: int) -> tuple[Floats, Floats]:
-        """Multiply the unfolding of Z along a mode, there and back; return B^T B and M B, and keep B."""
+        """Compute B = M^T `a` for the unfolding M of Z along a mode; return B^T B and M B, and store B."""
         trip = self._unfolding(name, mode).round_trip(a, use=f"block {mode}")
         self._rows[block] = trip.block
         return trip.gram, trip.product
@@ -244,15 +244,15 @@ class Part:
         return self._unfolding(name, mode).left(a).copy()
 
     def back(self, b: Floats, name: int, mode: int, block: int) -> tuple[Floats, Floats]:
-        """Return B^T B and the rows of M B of the part, and keep B."""
+        """Return B^T B and the rows of M B of the part, and store B."""
         self._rows[block] = b
         return b.T @ b, self._unfolding(name, mode).right(b)
 
     def right(self, name: int, mode: int, rows: int) -> Floats:
-        """Return the unfolding of Z times rows that are kept."""
+        """Return the unfolding of Z times stored rows."""
         return self._unfolding(name, mode).right(self._rows[rows])
 
-    # What a model says
+    # Predictions of a model
 
     def held_out_losses(self, terms: Sequence[Term]) -> Floats:
         """Return the loss of a model at each held-out entry of the part."""

@@ -1,4 +1,4 @@
-"""Sends orders to the workers that hold the parts of a tensor, and waits for answers as long as the workers live."""
+"""Sends orders to the workers that hold the parts of a tensor, and waits for answers while the workers are alive."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from .part import Part
 
 LARGE = 2**20
-"""Arrays of more bytes than this travel beside the orders, and once for all parts that need the same one."""
+"""Arrays of more bytes than this are sent separately from the orders, once for all parts that need the same one."""
 
 CHECK_EVERY = 1.0
-"""Seconds after which it is checked whether the workers are still there."""
+"""Seconds between checks that the workers are alive."""
 
 PATIENCE = 60.0
-"""Seconds to wait for a worker when none is left, or for an answer that no worker is at work on."""
+"""Seconds to wait for a worker when none is left, or for an answer that no worker is computing."""
 
 RESTART = 10.0
-"""Seconds to wait for a worker in the place of one that is lost, before another gets a second part."""
+"""Seconds to wait for a replacement of a lost worker, before another worker gets a second part."""
 
 
 @dataclass
 class Traffic:
-    """What was moved and computed.
+    """The traffic and computing time of a run.
 
     Parameters
     ----------
     moved
-        Bytes that travelled between the driver and the workers, and among the workers.
+        Bytes sent between the driver and the workers, and among the workers.
     computing
-        Seconds in which the slowest worker computed, added up over all questions.
+        Computing time of the slowest worker in seconds, summed over all questions.
     asking
-        Seconds from a question to its answer, added up.
+        Seconds from a question to its answer, summed over all questions.
     questions
-        How many there were.
+        The number of questions.
     """
 
     moved: int = 0
@@ -53,11 +53,11 @@ class Traffic:
 
 
 Wanted = Callable[[list["Future"]], list["Future"]]
-"""From the answers of all parts to those that are brought here."""
+"""Maps the answers of all parts to those that are sent to the driver."""
 
 
 class Lost(Exception):
-    """Workers are gone, and with them these parts."""
+    """Workers were lost, and with them these parts."""
 
     def __init__(self, parts: Sequence[int]) -> None:
         super().__init__(f"the workers of parts {list(parts)} are gone.")
@@ -66,7 +66,7 @@ class Lost(Exception):
 
 @dataclass(eq=False)
 class Post:
-    """The way to the parts of a tensor and back.
+    """Sends orders to the parts of a tensor and returns their answers.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Post:
         self._keys = itertools.count()
 
     def new_key(self) -> str:
-        """Return a text that no task of any run has in its name yet."""
+        """Return a unique key for the name of a task."""
         return f"{self.run}-{next(self._keys)}"
 
     def sent(self, order: str, batches: Sequence[Sequence[Order]]) -> list[Future]:
@@ -96,14 +96,14 @@ class Post:
     def submitted(
         self, order: str, part: int, batch: Sequence[Order], sent: dict[int, Any], after: Future | None = None
     ) -> Future:
-        """Send a batch to the worker of a part; it begins when `after` is done."""
+        """Send a batch to the worker of a part; it starts when `after` is done."""
         beside: list[Any] = []
         orders = packed(batch, beside)
         self.traffic.moved += sum(map(nbytes_of, beside))
         return self._begun(order, carried_out, part, orders, after, *(self._delivered(each, sent) for each in beside))
 
     def _begun(self, name: str, task: Callable[..., Any], part: int, *given: Any) -> Future:
-        """Begin a task on the worker of a part, and nowhere else."""
+        """Start a task on the worker of a part, and only there."""
         return self.client.submit(
             task,
             self.run,
@@ -116,7 +116,7 @@ class Post:
         )
 
     def _delivered(self, thing: Any, sent: dict[int, Any]) -> Any:
-        """Return a large array as a future, made once for all parts; anything else as it is."""
+        """Return a large array as a future that all parts share, and anything else unchanged."""
         if nbytes_of(thing) < LARGE:
             return thing
         if id(thing) not in sent:
@@ -124,7 +124,7 @@ class Post:
         return sent[id(thing)]
 
     def summed(self, order: str, futures: list[Future]) -> Future:
-        """Return the sum of answers, by a tree of additions on the workers."""
+        """Return the sum of answers, computed in a tree on the workers."""
         while len(futures) > 1:
             pairs = [*itertools.pairwise([*futures, None])][::2]
             futures = [one if other is None else self._added(order, one, other) for one, other in pairs]
@@ -135,7 +135,7 @@ class Post:
         return self.client.submit(added, one, other, key=key, pure=False)
 
     def gathered(self, futures: list[Future], wanted: Wanted | None = None) -> Any:
-        """Wait for the answers of all parts, and return those that are wanted; raise `Lost` if a worker is gone."""
+        """Wait for the answers of all parts, and return the wanted ones; raise `Lost` if a worker is gone."""
         import distributed
 
         last = futures if wanted is None else wanted(futures)
@@ -148,10 +148,10 @@ class Post:
             raise Lost(self._lost()) from error
 
     def _wait(self, futures: list[Future]) -> None:
-        """Wait until all are done, and look after the workers meanwhile.
+        """Wait until all futures are done, and check meanwhile that the workers are alive.
 
-        `distributed.wait` with a time limit raises an exception whose traceback keeps everything alive that the callers
-        of this function refer to, vectors on workers among them, until Python collects it.
+        `distributed.wait` is not used: with a time limit, it raises an exception whose traceback keeps the variables of
+        all callers alive, including vectors on workers, until Python collects it.
         """
         waiting = Countdown(len(futures))
         for future in futures:
@@ -167,11 +167,11 @@ class Post:
                 )
 
     def made(self, part: int, make: Callable[..., Part], given: Sequence[Any]) -> Future:
-        """Make a part on its worker."""
+        """Build a part on its worker."""
         return self._begun("part", made, part, make, *given)
 
     def left(self, order: str, futures: Sequence[Future]) -> list[Future]:
-        """Return answers without the time that they took, as futures that stay on the workers of their parts."""
+        """Return answers without their computing time, as futures that stay on the workers of their parts."""
         key = f"tensorfill-keep-{order}-{self.new_key()}"
         return [
             self.client.submit(value_of, each, key=f"{key}-{part}", workers=[self.places[part]], pure=False)
@@ -188,7 +188,7 @@ class Post:
         return [part for part, place in enumerate(self.places) if place not in alive]
 
     def another_place(self) -> str:
-        """Return a worker that has no part; after a while, the one with the fewest parts."""
+        """Return a worker without a part; if there is none after a while, the one with the fewest parts."""
         began = time.monotonic()
         while True:
             alive = list(self.client.ncores())
@@ -202,14 +202,14 @@ class Post:
 
 
 class Countdown:
-    """Says when so many things are done, in whatever threads."""
+    """Signals when a number of tasks are done, in any threads."""
 
     def __init__(self, count: int) -> None:
         self._left, self._lock = count, threading.Lock()
         self.ended = threading.Event()
 
     def one_less(self, thing: object) -> None:
-        """Count one that is done."""
+        """Count a task as done."""
         with self._lock:
             self._left -= 1
             if self._left == 0:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpreadObservations:
-    """What is known here of observations that are on the workers.
+    """The shape, type and number of observations that are on the workers.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class SpreadObservations:
 
     @property
     def density(self) -> float:
-        """The fraction of the tensor's entries that was observed."""
+        """The fraction of the tensor's entries that are observed."""
         return self.count / math.prod(self.shape)
 
 
@@ -69,13 +69,13 @@ class SpreadProblem:
     Parameters
     ----------
     observations, loss
-        What is known of the entries, and how predictions are compared with them.
+        The shape, type and number of the entries, and how predictions are compared with them.
     crew, cut
         The workers, and how the tensor is cut.
     which
-        Which entries: those that are fitted, or all.
+        Which entries to use: the fitted ones, or all.
     fingerprint
-        What tells the problem from others, however it is cut.
+        Identifies the problem, however it is cut.
     """
 
     observations: SpreadObservations
@@ -86,19 +86,19 @@ class SpreadProblem:
     fingerprint: str
 
     here: ClassVar[None] = None
-    """No entry is on this machine."""
+    """None, because no entry is on this machine."""
 
     roughness: ClassVar[None] = None
-    """Graphs relate slices of different parts."""
+    """None, because graphs relate slices of different parts."""
 
     offset: ClassVar[None] = None
-    """Nothing is added to predictions."""
+    """None, because nothing is added to predictions."""
 
     @classmethod
     def of(
         cls, crew: Crew, cut: Cut, which: str, loss: Loss, count: int, dtype: np.dtype[Any], known_as: str = ""
     ) -> SpreadProblem:
-        """Return the problem of so many entries on the workers."""
+        """Return the problem of `count` entries on the workers."""
         own = fingerprint(which, loss, cut.shape, count, str(dtype), known_as)
         return cls(SpreadObservations(cut.shape, dtype, count), loss, crew, cut, which, own)
 
@@ -118,11 +118,11 @@ class SpreadProblem:
         return math.sqrt(self.crew.total("squared_slope", self.which))
 
     def watched(self, solver: ResumableSolver) -> CountingSolver:
-        """Return a solver that also counts what it moves between machines."""
+        """Return a solver that also measures the traffic between machines."""
         return CountingSolver(solver, self.crew)
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Return a context at whose end the workers forget what a run has for each entry."""
+        """Return a context that frees the vectors of a run on the workers when it ends."""
         return self.crew.at_work()
 
     def value(self, seen: Seen) -> float:
@@ -164,35 +164,35 @@ class SpreadProblem:
 
 
 if TYPE_CHECKING:
-    # NORT takes it; without this line, a missing method would show where it is called only.
+    # For the type checker: without this line, a missing method would only be reported where NORT is called.
     _IS_AN_OBJECTIVE: type[Objective[Seen, Rows]] = SpreadProblem
 
 
 @dataclass(frozen=True, eq=False)
 class SpreadSplit:
-    """The entries to fit and the entries to score with, on the workers.
+    """The fitted and the held-out entries on the workers.
 
     Parameters
     ----------
     problem
-        What is fitted.
+        The problem of the fitted entries.
     held_out
-        The values of the entries to score with, one part after the other.
+        The held-out values, one part after the other.
     """
 
     problem: SpreadProblem
     held_out: SpreadValues
 
     graphs: ClassVar[Mapping[int, Any]] = {}
-    """There are no graphs."""
+    """None, because there are no graphs."""
 
     @property
     def held_out_values(self) -> Floats:
-        """The values of the entries to score with, one part after the other."""
+        """The held-out values, one part after the other."""
         return self.held_out.values
 
     def at(self, mu: float) -> SpreadProblem:
-        """Return the problem, which has no graphs whatever their weight."""
+        """Return the problem for any weight of graphs, since there are none."""
         return self.problem
 
     def losses(self, model: Model) -> Floats:
@@ -215,7 +215,7 @@ class SpreadValues:
 
 
 def working(model: Model) -> WorkingModel:
-    """Return a model of a run on workers as what it is."""
+    """Return a model as a `WorkingModel`, which it must be in a run on workers."""
     if not isinstance(model, WorkingModel):
         raise TypeError(f"a model of a run on workers is needed, but {model!r} was given.")
     return model

@@ -1,9 +1,9 @@
 """Matrices and vectors that are on the workers, as the driver sees them.
 
-`Rows` behave as an array does: they are multiplied, added, put into components, and these into models that searches and
-callbacks keep for as long as they like. So no piece of this code knows when they are needed last, and like the memory
-of an array, theirs on the workers ends with the last reference. `Seen` belong to a point or a step of one run, which
-let go of them by name.
+`Rows` behave like an array: they are multiplied, added and used in components of models, which searches and callbacks
+may keep as long as they like. So their lifetime cannot be known in advance, and like the memory of an array, theirs on
+the workers is freed with the last reference. `Seen` belong to a point or a step of one run, which releases them
+explicitly.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .part import Inner
 class Rows:
     """A tall matrix whose rows are on the workers.
 
-    Small matrices multiply it there, so that it serves as the right factor of a `Component`. The matrix of the split
-    mode is the same on all workers, and that of another mode is cut as the tensor is.
+    Products with small matrices are computed there, so that it can be the right factor of a `Component`. The matrix of
+    the split mode is replicated on all workers; that of another mode is cut like the tensor.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Rows:
     """
 
     __array_ufunc__ = None
-    """NumPy leaves operators with these to us."""
+    """Makes NumPy defer to the operators of this class."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class Rows:
         self.crew, self.shape, self.dtype, self.replicated = crew, shape, dtype, replicated
         self.name = crew.new_name() if name is None else name
         self._end = weakref.finalize(self, crew.drop, self.name)
-        # Nothing is to be tidied up when Python ends: the workers do that.
+        # No clean-up is needed when Python exits: the workers do that.
         self._end.atexit = False
 
     @property
     def fingerprint(self) -> str:
-        """What tells this from others beside the left factor of its component, which determines it."""
+        """A short text; the left factor of its component determines the rest."""
         return f"rows {self.shape} {self.dtype}"
 
     @property
@@ -102,7 +102,7 @@ class Transposed:
 
 
 def overlaps(pairs: Sequence[tuple[Rows, Rows]]) -> list[Floats]:
-    """Return the small product ``first.T @ second`` of each pair, by one question to the workers."""
+    """Return the small product ``first.T @ second`` of each pair, with one question to the workers."""
     crew = pairs[0][0].crew
     return list(crew.total("overlaps", [(first.name, second.name, first.replicated) for first, second in pairs]))
 
@@ -117,7 +117,7 @@ class Seen:
     dtype
         The type of the numbers.
     inner
-        What the workers said of a point when they computed its values; None for what was not made from components.
+        The sums that the workers returned with the values of a point; None for a vector not made from components.
     """
 
     def __init__(self, crew: Crew, dtype: np.dtype[np.floating], inner: Inner | None = None) -> None:
@@ -125,7 +125,7 @@ class Seen:
         self.name = crew.new_vector()
 
     def release(self) -> None:
-        """Let the workers forget it."""
+        """Free the vector on the workers."""
         self._crew.drop_vector(self.name)
 
 
@@ -137,7 +137,7 @@ def spread(crew: Crew, cut: Cut, v: Floats, mode: int) -> Rows:
 
 
 def brought_together(cut: Cut, rows: Rows, mode: int) -> Floats:
-    """Return the rows of a right factor from all workers."""
+    """Gather the rows of a right factor from all workers."""
     if rows.replicated:
         whole: Floats = rows.crew.ask_one("get", rows.name)
         return whole

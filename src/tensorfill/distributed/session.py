@@ -1,4 +1,4 @@
-"""A table in parts on workers: how it is divided, and whether it fits."""
+"""A table in parts on workers: how it is divided, and whether it fits in their memory."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from .problem import SpreadProblem, SpreadSplit, SpreadValues, working
 from .table import SpreadTable
 
 USUAL_RANK = 10
-"""A rank that is often enough, to estimate the memory before anything is known."""
+"""A rank that often suffices, to estimate the memory before the rank is chosen."""
 
 BLOCKS = 5
-"""Arrays of the size of the right factors that a worker has at its peak: of two iterates, the point between them, the
-block of an unfolding, and the next."""
+"""The peak number of arrays of the size of the right factors on a worker: two iterates, the extrapolated point, the
+block of an unfolding, and the next iterate."""
 
 VECTORS = 5
-"""Vectors with a number for each entry that a worker has at its peak."""
+"""The peak number of vectors with a number for each entry on a worker."""
 
 OF_LIMIT = 0.9
-"""A part may need this share of the memory of its worker."""
+"""The share of the memory of a worker that its part may need."""
 
 MOST_HELD_OUT = 1_000_000
-"""At most this many entries are held out: more would not choose better."""
+"""The maximum number of held-out entries: more would not improve the choice."""
 
 
 class Session:
@@ -56,10 +56,10 @@ class Session:
     loss
         How predictions are compared with its values.
     modes, rank
-        The regularised modes, by number, and the rank that they are thought to have.
+        The regularised modes, by number, and their expected rank.
     beside
-        A file in a folder that all workers see, beside which they keep their work in case one of them is lost; without
-        one, they do so in a temporary folder if they are on this machine.
+        A file in a folder that all workers can access, next to which they write snapshots in case one of them is lost;
+        without one, they use a temporary folder if all of them are on this machine.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Session:
         self.close()
 
     def split(self, share: float, seed: int) -> SpreadSplit:
-        """Hold out a share of the entries, drawn on the workers, and return what is fitted and what is held out."""
+        """Hold out a share of the entries, drawn on the workers, and return the split."""
         share = min(share, MOST_HELD_OUT / self.table.count)
         answers = self.crew.settle("hold_out", [(share, seed)] * self.cut.parts)
         fitted = sum(count for count, _, _ in answers)
@@ -104,18 +104,18 @@ class Session:
         return SpreadSplit(self._problem(FITTED, fitted, f"without {share} by {seed}"), held_out)
 
     def whole(self) -> SpreadProblem:
-        """Return the problem of all entries; what was made for a split makes room."""
+        """Return the problem of all entries, and free the memory of a split."""
         self.crew.settle("take_all", [()] * self.cut.parts)
         return self._problem(ALL, self.table.count)
 
     def left_there(self, model: Model) -> SpreadModel:
-        """Return a model of the workers as one that stays on them when everything else is gone."""
+        """Return a model of the run as one that stays on the workers after the session."""
         return working(model).left_there
 
     def close(self) -> None:
-        """Remove the entries from the workers, and all that was computed with them."""
+        """Remove the entries and everything computed from them from the workers."""
         self._pieces.clear()
-        # Workers that are gone have nothing to remove.
+        # Lost workers have nothing to remove.
         with suppress(OSError):
             self.crew.close()
         if self._folder is not None:
@@ -123,7 +123,7 @@ class Session:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells the table from others, however it is cut."""
+        """Identifies the table, however it is cut."""
         entries = sum(self.crew.ask("digest")) % 2**64
         return fingerprint(self.table.labels.names, self.table.shape, str(self.table.dtype), self.loss, entries)
 
@@ -137,7 +137,7 @@ class Session:
         return assembled, [self.cut, part, self.loss, self.table.labels_on_workers(), *pieces]
 
     def _check_memory(self, rank: int, modes: Sequence[int]) -> None:
-        """Refuse a table that the workers have no room for, before anything is sent to them."""
+        """Raise an error if the table does not fit in the memory of the workers, before anything is sent to them."""
         limits = self.connection.client.run(memory_limit)
         counts = np.add.reduceat(self.table.counts(self.cut.mode), self.cut.bounds[:-1])
         needed = [
@@ -153,7 +153,7 @@ class Session:
 
 
 def memory_of(cut: Cut, part: int, count: int, dtype: np.dtype[Any], rank: int, modes: Sequence[int]) -> float:
-    """Return about how many bytes a part needs on its worker.
+    """Estimate the number of bytes that a part needs on its worker.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def memory_of(cut: Cut, part: int, count: int, dtype: np.dtype[Any], rank: int, 
     """
     shape = cut.shape_of(part)
     index = 4 if max(shape) < 2**31 else 8
-    # The entries, those of them that are fitted, and their places in each unfolding.
+    # All entries, the fitted ones, and their places in each unfolding.
     entries = count * (2 * (len(shape) * index + dtype.itemsize) + VECTORS * dtype.itemsize)
     places = sum(count * (index + (4 if columns(shape, mode) < 2**31 else 8)) for mode in modes)
     factors = sum(columns(shape, mode) * rank * dtype.itemsize * BLOCKS for mode in modes)
@@ -176,11 +176,11 @@ def memory_of(cut: Cut, part: int, count: int, dtype: np.dtype[Any], rank: int, 
 
 
 def memory_limit(dask_worker: Any) -> int:
-    """Return how many bytes the worker where this runs may use; 0 for no limit."""
+    """Return the memory limit of the current worker in bytes; 0 means no limit."""
     return int(dask_worker.memory_manager.memory_limit or 0)
 
 
 def assembled(cut: Cut, number: int, loss: Loss, labels: Labels, *pieces: Piece) -> Part:
-    """Put a part together on its worker, from what each chunk of the table has of it."""
+    """Assemble a part on its worker, from the pieces of all chunks of the table."""
     first, last = cut.bounds[number], cut.bounds[number + 1]
     return Part(cut, number, part_from_pieces(pieces, labels, cut.mode, first, last), loss)

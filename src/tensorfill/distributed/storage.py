@@ -37,7 +37,7 @@ class SpreadStorage:
     crew, cut
         The workers, and how the tensor is cut.
     which
-        Which entries: those that are fitted, or all.
+        Which entries to use: the fitted ones, or all.
     modes
         The regularised modes.
     """
@@ -48,7 +48,7 @@ class SpreadStorage:
     modes: tuple[int, ...]
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-        """Return the results of tasks, one for each mode; all workers are busy with each of them."""
+        """Return the results of tasks, one for each mode; each task keeps all workers busy."""
         return tuple(task() for task in tasks)
 
     def zero(self, mode: int, dtype: np.dtype[np.floating]) -> LowRank[Rows]:
@@ -69,7 +69,7 @@ class SpreadStorage:
         return Point(tuple(components), tuple(weights), seen)
 
     def release(self, point: SpreadPoint) -> None:
-        """Let the workers forget the values of a point at the entries."""
+        """Free the values of a point at the entries, on the workers."""
         point.seen.release()
 
     def extrapolated(self, now: SpreadPoint, before: SpreadPoint, gamma: float) -> SpreadPoint:
@@ -93,20 +93,20 @@ class SpreadStorage:
         return squares + 2 * sum(v * w * float(each) for (v, w), each in zip(pairs, inner.products, strict=True))
 
     def energy(self, roughness: Roughness, point: SpreadPoint) -> NoReturn:
-        """Refuse graphs, which relate slices of different parts."""
+        """Raise an error for graphs, which relate slices of different parts."""
         raise ValueError(NO_GRAPHS)
 
     @contextmanager
     def unfoldings(
         self, point: SpreadPoint, change: Seen, smoothing: Smoothing | None = None
     ) -> Iterator[Callable[[int], SpreadUnfolding]]:
-        """Let all workers stand at a point plus `change` at the entries, and yield a function to its unfoldings."""
+        """Set all workers to a point plus `change` at the entries; yield a function that returns its unfoldings."""
         if smoothing is not None:
             raise ValueError(NO_GRAPHS)
         with self.crew.standing() as name:
             terms = told(self.cut, point.components, point.weights)
             self.crew.later_each("stand", [(name, self.which, self.modes, each, change.name) for each in terms])
-            # Those who stand there have it.
+            # The workers have already stored it with the point.
             change.release()
             yield lambda mode: SpreadUnfolding(self.crew, self.cut, name, mode)
 
@@ -116,7 +116,7 @@ NO_GRAPHS = "graphs need all slices on one machine; leave laplacian out, or brin
 
 @dataclass(frozen=True, eq=False)
 class SpreadUnfolding:
-    """One unfolding of the point that all workers stand at; they compute its products.
+    """One unfolding of the current point of all workers, which compute its products.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class SpreadUnfolding:
         return np.concatenate(self.crew.ask("right", *given))
 
     def leading(self, count: int) -> None:
-        """Leave the leading left singular vectors to products with blocks."""
+        """Return None: the leading left singular vectors come from products with blocks."""
 
     def decomposed(self, svd: str, count: int) -> None:
-        """Leave all singular triplets to products with blocks."""
+        """Return None: all singular triplets come from products with blocks."""

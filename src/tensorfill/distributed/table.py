@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 AT_ONCE = 8
-"""So many findings are united by one task."""
+"""The number of tallies that one task combines."""
 
 
 class SpreadTable:
-    """A long table whose chunks are read on the workers of a cluster, never together.
+    """A long table whose chunks are read on the workers of a cluster; it is never in memory as a whole.
 
-    Its labels are those that a table in memory with the same rows has.
+    Its labels are the same as for a table in memory with the same rows.
 
     Parameters
     ----------
     chunks
         The chunks of the table.
     columns
-        What its columns are for.
+        The roles of its columns.
     client
         The cluster.
     tally
-        What was found in it.
+        The keys and counts of all chunks.
 
     See Also
     --------
-    SpreadTable.of : reads what is needed of a table of Dask or of Parquet files.
+    SpreadTable.of : makes one from a Dask table or from Parquet files.
     """
 
     def __init__(self, chunks: Chunks, columns: Columns, client: Client, tally: Tally) -> None:
@@ -73,12 +73,12 @@ class SpreadTable:
         dtype: DTypeLike = np.float64,
         missing: str | None = None,
     ) -> Self:
-        """Return a table after one pass over its chunks, which finds the labels of all modes.
+        """Return a table, after one pass over its chunks to find the labels of all modes.
 
         Parameters
         ----------
         data
-            A `dask.dataframe.DataFrame`, or what `tensorfill.io.open` returns: a row for each entry, with a column for
+            A `dask.dataframe.DataFrame`, or the result of `tensorfill.io.open`: a row for each entry, with a column for
             the label of each mode and one for the value.
         client
             The cluster whose workers read the table.
@@ -89,8 +89,8 @@ class SpreadTable:
         dtype
             The type of the values, float64 or float32.
         missing
-            ``"zero"`` if zeros are missing too. A row whose value is null or NaN is missing in any case, but its keys
-            count.
+            ``"zero"`` if zeros count as missing too. A row whose value is null or NaN is always missing, but its keys
+            are used.
         """
         chunks = chunks_of(data)
         columns = _columns(chunks.empty, value, names, dtype, missing)
@@ -108,18 +108,18 @@ class SpreadTable:
 
     @cached_property
     def restore(self) -> ToTable:
-        """What turns an array of the tensor's shape into a table of pandas with all its entries."""
+        """Converts an array of the tensor's shape to a pandas table with all its entries."""
         return ToTable(
             PANDAS, tuple(self._columns.all), self._columns.value, self._keys, {"index": [], "series": False}
         )
 
     def counts(self, mode: int) -> Integers:
-        """Return the number of entries of every index of a mode."""
+        """Return the number of entries of each index of a mode."""
         counts: Integers = self._counts[mode_number(mode, "mode", len(self.shape))]
         return counts
 
     def pieces(self, mode: int, bounds: ArrayLike, parts: Sequence[int]) -> dict[int, list[Future[Any]]]:
-        """Return the entries of some parts of the tensor, as futures of what each chunk has of them.
+        """Return the entries of some parts of the tensor, as one future for each chunk.
 
         Parameters
         ----------
@@ -128,14 +128,14 @@ class SpreadTable:
         bounds
             Part `k` has the entries whose index along the mode is from ``bounds[k]`` to ``bounds[k + 1] - 1``.
         parts
-            The numbers of the parts that are wanted.
+            The numbers of the requested parts.
 
         Returns
         -------
         dict
             For each part the futures, in the order of the table. Each is of ``(coords, values)``: the (n, ndim)
             coordinates in the numbering of the whole tensor, as int32 where that suffices, and the (n,) values. There
-            may be none, n = 0.
+            may be none (n = 0).
         """
         split, edges, wanted = mode_number(mode, "mode", len(self.shape)), np.asarray(bounds), tuple(map(int, parts))
         labels, many = self.labels_on_workers(), len(self._chunks.origins)
@@ -154,7 +154,7 @@ class SpreadTable:
         }  # fmt: skip
 
     def labels_on_workers(self) -> Future[Any]:
-        """Return the labels as a future that all workers have; they may have lost it with the last worker that did."""
+        """Return the labels as a future on all workers; send them again if the workers that held them are lost."""
         if self._broadcast is None or self._broadcast.status != "finished":
             [self._broadcast] = self._client.scatter([self.labels], broadcast=True)
         return self._broadcast
@@ -163,7 +163,7 @@ class SpreadTable:
 def _columns(
     empty: Any, value: str | None, names: Sequence[str] | None, dtype: DTypeLike, missing: str | None
 ) -> Columns:
-    """Return what the columns of a table are for, checked as far as that needs no rows."""
+    """Return the roles of the columns of a table, with the checks that need no rows."""
     if missing is not None:
         choice(missing, "missing, unless None,", MISSING)
     kind = np.dtype(dtype)
@@ -171,7 +171,7 @@ def _columns(
         raise TypeError(f"dtype must be float32 or float64, but {kind} was given.")
     given = PANDAS.columns(empty)
     keys, chosen = roles(given, value)
-    # What a column of objects holds is known when it is read.
+    # The type of the values in a column of objects is not known until it is read.
     if empty[chosen].dtype != object and PANDAS.numbers(empty, chosen) is None:
         raise no_numbers(given, chosen)
     if names is not None:
@@ -192,7 +192,7 @@ def _modes(names: Sequence[str], keys: Sequence[Hashable]) -> list[Hashable]:
 
 
 def _tally(chunks: Chunks, columns: Columns, client: Client) -> Tally:
-    """Return what is found in all chunks; a bad one is refused."""
+    """Return the tally of all chunks; an invalid one raises an error."""
     origins = chunks.origins
     if not origins:
         return Tally()
@@ -222,9 +222,9 @@ def _divided(
     bounds: Integers,
     parts: Sequence[int],
 ) -> dict[int, tuple[Integers, Floats]]:
-    """Return the coordinates and values of the entries that one chunk has of each part, on a worker."""
+    """Return the coordinates and values of the entries of one chunk that belong to each part, on a worker."""
     coords, values = coded(rows_of(content, columns.all), columns, labels, origin)
-    # Arrow keeps the memory of the rows for other rows, but there may be none.
+    # Arrow would keep the memory of the rows for later reads, but there may be none.
     need("pyarrow", "dask").default_memory_pool().release_unused()
     part = np.searchsorted(bounds, coords[:, mode], side="right") - 1
     order = np.argsort(part, kind="stable")

@@ -1,4 +1,4 @@
-"""One pass over a long table: the distinct keys of each mode and how many entries each has, found chunk by chunk."""
+"""One pass over a long table, chunk by chunk: the distinct keys of each mode, and the number of entries of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .chunks import PANDAS, Origin, rows_of
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What the columns of a long table are for.
+    """The roles of the columns of a long table.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Columns:
     value
         The column of the values.
     missing
-        ``"zero"`` if zeros are missing too.
+        ``"zero"`` if zeros count as missing too.
     dtype
         The type of the values.
     """
@@ -43,7 +43,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What was found in some chunks that follow each other.
+    """The keys and counts of consecutive chunks.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class Tally:
     counts
         The number of entries of each of these keys.
     rows
-        The number of rows; those without a value count.
+        The number of rows, including those without a value.
     refusal
-        Why the first bad chunk among them is refused, if there is one; then the rest says nothing.
+        The error of the first invalid chunk, if there is one; the other fields are then meaningless.
     """
 
     keys: tuple[Any, ...] = ()
@@ -64,10 +64,10 @@ class Tally:
 
 
 def tallied(content: Any, origin: Origin, *, columns: Columns) -> Tally:
-    """Return what is found in one chunk, on a worker.
+    """Return the tally of one chunk, on a worker.
 
-    A bad chunk is an answer and no error: so the first one is named, whichever is read first, and workers do not write
-    about it.
+    The error of an invalid chunk is returned, not raised: the message then always names the first such chunk of the
+    table, in whatever order they are read, and workers do not log it.
     """
     try:
         table = rows_of(content, columns.all)
@@ -85,7 +85,7 @@ def tallied(content: Any, origin: Origin, *, columns: Columns) -> Tally:
 
 
 def united(tallies: Sequence[Tally]) -> Tally:
-    """Return what was found in several groups of chunks together, in their order."""
+    """Return the combined tally of groups of chunks, in their order."""
     for each in tallies:
         if each.refusal is not None:
             return each
@@ -104,7 +104,7 @@ def united(tallies: Sequence[Tally]) -> Tally:
 
 
 def seen_values(table: Any, columns: Columns, origin: Origin) -> tuple[Booleans, Floats]:
-    """Return which rows of a chunk have a value, and the values of these."""
+    """Return which rows of a chunk have a value, and their values."""
     numbers = PANDAS.numbers(table, columns.value)
     if numbers is None:
         raise _refused_column(table, columns, origin)
@@ -123,7 +123,7 @@ def seen_values(table: Any, columns: Columns, origin: Origin) -> tuple[Booleans,
 
 
 def _refused_column(table: Any, columns: Columns, origin: Origin) -> Exception:
-    """Return the error for a column of values that holds something else, which may be so in a single row."""
+    """Return the error for a column of values that are not numbers, perhaps in a single row."""
     values, missing = table[columns.value], PANDAS.missing(table, columns.value)
     for row, each in enumerate(values.tolist() if values.dtype == object else []):
         if not isinstance(each, Number) and not missing[row]:

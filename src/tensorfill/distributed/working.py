@@ -1,4 +1,4 @@
-"""The model of a run so far, whose right factors are with the workers of the run."""
+"""The current model of a run, whose right factors are on the workers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .rows import Rows
 class WorkingModel(OfComponents[Rows]):
     """A folded low-rank model within a run on workers.
 
-    It says little by itself. What is asked of it as a tensor, it asks of the same model in parts that the workers keep,
-    which they make when it is first needed.
+    It delegates the methods of a tensor to the same model in parts on the workers, which is made when it is first
+    needed.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class WorkingModel(OfComponents[Rows]):
 
     @property
     def fingerprint(self) -> str:
-        """A short text that other models do not have, however the tensor is cut."""
-        # The right factors follow from the left ones.
+        """A short text that identifies the model, however the tensor is cut."""
+        # The left factors determine the right ones.
         known = [(part.mode, part.u, part.s, part.v.shape, str(part.v.dtype)) for part in self.components]
         return fingerprint(self.shape, self.weights, known)
 
@@ -55,12 +55,12 @@ class WorkingModel(OfComponents[Rows]):
 
     @property
     def told(self) -> list[list[Term]]:
-        """The weighted components as each part is told of them."""
+        """The weighted components as they are sent to each part."""
         return told(self.cut, self.components, self.weights)
 
     @cached_property
     def left_there(self) -> SpreadModel:
-        """The same model in parts, which stay on the workers when everything else of the run is gone."""
+        """The same model in parts, which stay on the workers after the run."""
         parts = self.crew.left_there("model", [(each,) for each in self.told])
         return SpreadModel(self.crew.client, self.shape, self.cut.mode, self.cut.bounds, parts)
 
@@ -76,7 +76,7 @@ class WorkingModel(OfComponents[Rows]):
         return self.left_there.multiplied(mode, matrix)
 
     def scaled(self, factor: float) -> WorkingModel:
-        """Return the tensor times a number; by a power of two it has the same digits."""
+        """Return the tensor times a number; a power of two causes no rounding."""
         parts = [LowRank(part.mode, part.u, part.s * factor, part.v) for part in self.components]
         return WorkingModel(self.crew, self.cut, parts, self.weights)
 
@@ -101,7 +101,7 @@ class WorkingModel(OfComponents[Rows]):
 
 
 def told(cut: Cut, components: Sequence[LowRank[Rows]], weights: Sequence[float]) -> list[list[Term]]:
-    """Return weighted components as each part is told of them: with its rows of the left factors."""
+    """Return weighted components as they are sent to each part, with its rows of the left factors."""
     whole = [
         Term(weight, part.mode, np.ascontiguousarray(part.u), part.s, part.v.name)
         for weight, part in zip(weights, components, strict=True)

@@ -94,7 +94,7 @@ class Rescal(Method):
     max_iter: int = 200
 
     def possible_ranks(self, problem: Problem) -> list[int]:
-        """Return growing ranks, at most the number of entities."""
+        """Return increasing ranks, at most the number of entities."""
         entities = problem.observations.shape[self.ordered_modes(problem)[0]]
         return [rank for rank in RANKS if rank <= entities] or [1]
 

@@ -1,1 +1,1 @@
-"""How entries are held out, and what the held-out entries say."""
+"""How entries are held out, and the errors at held-out entries."""

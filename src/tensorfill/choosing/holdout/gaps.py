@@ -1,12 +1,11 @@
-"""Gaps in the data: whether they hang together, and how to hold out entries in gaps of the same form.
+"""Gaps in the data: whether neighbours are missing together, and how to hold out entries in gaps of the same form.
 
-Two neighbours along a mode are missing together more often than by chance where the correlation of their being
-missing,
+Two neighbours along a mode are missing together more often than by chance if the correlation of their missingness,
 
     c = (P(both missing) - P(missing)^2) / (P(missing) - P(missing)^2),
 
-is above zero. Entries are held out under the gaps of the data after these were moved to another place: along the modes
-without such a correlation if there are any, which leaves the form of the gaps as it is, and along all modes otherwise.
+is above zero. Entries are held out under the gaps of the data, moved to another place: along the modes without such a
+correlation if there are any, which preserves the form of the gaps, and along all modes otherwise.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ from ..._support.types import Booleans, Integers
 from ...observations import Observations
 
 MOST_MISSING = 0.5
-"""If more is missing, moved gaps would leave much less around a held-out entry than there is around a missing one."""
+"""The largest share of missing entries: with more, moved gaps would leave a held-out entry far fewer observed
+neighbours than a missing one has."""
 
 TOGETHER, ALWAYS = 0.3, 0.95
-"""Neighbours hang together from the first correlation on; whole fibres are missing from the second."""
+"""The correlations from which neighbours count as missing together, and whole fibres as missing."""
 
 CHANCE = 5.0
-"""A correlation counts if it is this many times larger than chance makes it."""
+"""A correlation counts if it is this many times larger than expected by chance."""
 
 GAPS_IN_A_WINDOW = 4
 """Windows that are held out under moved gaps are about this many times as long as a gap."""
@@ -42,7 +42,7 @@ class Gaps:
     Parameters
     ----------
     correlation
-        That of two neighbours being missing.
+        The correlation of the missingness of two neighbours.
     length
         The mean length of a gap.
     """
@@ -69,14 +69,14 @@ def gaps_along(observations: Observations, mode: int) -> Gaps:
 
 
 def window_of_gaps(observations: Observations, *, asked: bool = False) -> tuple[int, ...] | None:
-    """Return the size of windows with several gaps; None if entries go missing alone, as whole fibres, or mostly.
+    """Return the size of windows with several gaps; None if single entries, whole fibres or most entries are missing.
 
     Parameters
     ----------
     observations
         The observed entries.
     asked
-        Whether the caller asks for gaps, whatever their form.
+        Whether the caller asks for gaps of any form.
     """
     density, shape = observations.density, observations.shape
     if density == 1 or (1 - density > MOST_MISSING and not asked):
@@ -97,7 +97,7 @@ def window_of_gaps(observations: Observations, *, asked: bool = False) -> tuple[
 def under_moved_gaps(
     observations: Observations, window: tuple[int, ...], fraction: float, rng: np.random.Generator
 ) -> Booleans:
-    """Return which observed entries lie under moved gaps, in random windows that hold about a fraction of all entries.
+    """Return which observed entries lie under moved gaps, in random windows with about a fraction of all entries.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ def under_moved_gaps(
     window
         The size of a window; entries of a window are held out together.
     fraction
-        The share of the observed entries to hold out, if there are gaps enough.
+        The share of the observed entries to hold out, if there are enough gaps.
     rng
-        Decides where the gaps are moved to, and which windows are taken.
+        The random generator for the shift of the gaps and the choice of windows.
     """
     missing = _missing(observations)
     apart = [mode for mode, size in enumerate(observations.shape) if window[mode] == 1 and size >= SMALLEST_MODE]
@@ -130,7 +130,7 @@ def _chosen(windows: Integers, under: Booleans, fraction: float, rng: np.random.
 
 
 def _missing(observations: Observations) -> Booleans:
-    """Return which entries are missing; slices without any entry do not count, and are left as observed."""
+    """Return which entries are missing; slices without any entry are ignored and treated as observed."""
     missing = np.ones(observations.shape, dtype=bool)
     missing.ravel()[observations.positions] = False
     for mode, size in enumerate(observations.shape):

@@ -1,4 +1,4 @@
-"""The held-out entries beside what a fit without them predicts, on the scale of the data."""
+"""The held-out entries with the predictions of a fit without them, on the scale of the data."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from .resemblance import distances
 from .splits import Split
 
 BINS = 20
-"""The groups of predictions, each with as many held-out entries; fewer if there are few of these."""
+"""The number of groups of predictions, each with equally many held-out entries; fewer if there are few entries."""
 
 DISTANCES = 8
-"""The groups of distances to the nearest observed entry: 1, 2, 3 to 4, 5 to 8, and so on."""
+"""The number of groups of distances to the nearest observed entry: 1, 2, 3 to 4, 5 to 8, and so on."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The held-out entries of every split, what a fit without them predicts, and what its errors may depend on.
+    """The held-out entries of every split, the predictions of a fit without them, and what its errors may depend on.
 
     Parameters
     ----------
     coords
-        Their coordinates, of shape (n, ndim).
+        The coordinates of the entries, of shape (n, ndim).
     observed, predicted
         Their values and the predictions, both on the scale of the data.
     distances
-        The distance along each mode to the nearest entry that was fitted, of the shape of `coords`; None if distances
-        do not count.
+        The distance along each mode to the nearest fitted entry, of the shape of `coords`; None if distances are not
+        used.
     around
         All observed entries, from which distances of other entries are measured.
     """
@@ -50,13 +50,13 @@ class HeldOut:
 
     @classmethod
     def of(cls, splits: Sequence[Split], models: Sequence[Model], around: Observations) -> HeldOut:
-        """Return the held-out entries of splits beside the predictions of a model for each split.
+        """Return the held-out entries of splits with the predictions of a model for each split.
 
         `around` has all observed entries.
         """
         pairs = list(zip(splits, models, strict=True))
         far = None
-        # With graphs, a split has only some slices, and distances within these say little.
+        # With graphs, a split has only some slices, and distances within these are not informative.
         if not splits[0].graphs:
             far = np.concatenate([distances_to(each.held_out.coords, each.problem.observations) for each in splits])
         return cls(
@@ -69,7 +69,7 @@ class HeldOut:
 
     @classmethod
     def at(cls, entries: Observations, loss: Loss, model: Model, fitted: Observations, around: Observations) -> HeldOut:
-        """Return entries that were no part of a fit, beside its predictions; values are as the loss takes them."""
+        """Return entries that were not fitted with their predictions; values are encoded as the loss takes them."""
         predicted = expected(loss, model.predict(entries.coords))
         far = distances_to(entries.coords, fitted)
         return cls(entries.coords, restore(loss, entries.values), predicted, far, around)
@@ -78,7 +78,7 @@ class HeldOut:
         return len(self.observed)
 
     def placed(self, lift: Lift) -> HeldOut:
-        """Return the entries as those of the problem before a stage; distances among some slices only say little."""
+        """Return the entries as those of the problem before a stage; distances within only some slices are dropped."""
         around = lift.back(self.around)
         if around is self.around:
             return self
@@ -108,7 +108,7 @@ class HeldOut:
 
     @cached_property
     def are_counts(self) -> bool:
-        """Whether all values are whole numbers from 0 on."""
+        """Whether all values are non-negative whole numbers."""
         return bool(np.all((self.observed >= 0) & (self.observed == np.round(self.observed))))
 
     @cached_property
@@ -122,7 +122,7 @@ class HeldOut:
         return self._grouped(self.coords, self.predicted, self.distances)
 
     def groups_at(self, coords: Integers, predictions: Floats, names: Sequence[str]) -> Groups:
-        """Return the groups of other entries; those of distances only if they are among `names`."""
+        """Return the groups of other entries; groups of distances only if they are in `names`."""
         far = None if self.distances is None else np.ones_like(coords)
         for mode in range(coords.shape[1]):
             if far is not None and f"distance {mode}" in names:

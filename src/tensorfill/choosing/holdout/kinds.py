@@ -1,7 +1,7 @@
 """What to hold out: entries that go missing together are held out together.
 
 If whole fibres are missing, as when a sensor is down for a day or a pixel loses its three colours, a score on single
-entries is too optimistic: the neighbours that predict a held-out entry are missing too where it counts. The same holds
+entries is too optimistic: a held-out entry has neighbours that predict it, but a missing one has not. The same holds
 for gaps of other forms, such as text on a picture or sensors that are silent for hours. Entries are then held out under
 the gaps themselves, moved to another place (see `tensorfill.choosing.holdout.gaps`).
 """
@@ -21,10 +21,10 @@ from ...observations import Observations
 from .gaps import under_moved_gaps, window_of_gaps
 
 TOGETHER = 0.5
-"""Fibres count as observed or missing as a whole from this point on between chance (0) and always (1)."""
+"""Fibres count as observed or missing as a whole from this value on, on a scale from chance (0) to always (1)."""
 
 LONG_RUN = 3.0
-"""Runs of missing entries count as blocks if they are this many times longer than chance makes them."""
+"""Runs of missing entries count as blocks if they are this many times longer than expected by chance."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Holdout:
     Parameters
     ----------
     block
-        Entries of a box of this size are held out together; all ones is entry by entry, and None means that the caller
+        Entries of a box of this size are held out together; all ones means single entries, and None that the caller
         gave the entries.
     shape
         The shape of the tensor.
@@ -93,7 +93,7 @@ class Holdout:
 
 
 def _called(labels: Labels, modes: Sequence[int]) -> str:
-    """Return what a sentence calls some modes: their names if they have any, else their numbers."""
+    """Return what messages call some modes: their names if they have any, else their numbers."""
     names = [labels.called(mode) for mode in modes]
     return " and ".join(name if isinstance(name, str) else f"mode {name}" for name in names)
 
@@ -104,9 +104,9 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
     Parameters
     ----------
     how
-        ``"auto"`` for what goes missing together, ``"entry"`` for single entries, ``"gaps"`` for what lies under the
-        gaps of the data, moved to another place, ``("fibre", mode)`` for whole fibres along a mode, ``("slice", mode)``
-        for whole slices, one for each index of a mode, or the sizes of a block.
+        ``"auto"`` for entries that go missing together, ``"entry"`` for single entries, ``"gaps"`` for entries under
+        the gaps of the data, moved to another place, ``("fibre", mode)`` for whole fibres along a mode,
+        ``("slice", mode)`` for whole slices, one for each index of a mode, or the sizes of a block.
     observations
         The observed entries.
 
@@ -145,7 +145,7 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
 def _blocks_that_go_missing(observations: Observations) -> tuple[int, ...]:
     """Return the size of the blocks of entries that go missing together.
 
-    Slices without any entry are ignored. They do not show how the others lost their entries, and low rank cannot
+    Slices without any entry are ignored. They do not show how entries of other slices go missing, and low rank cannot
     predict whole slices.
     """
     present = _without_empty_slices(observations)
@@ -166,10 +166,10 @@ def _without_empty_slices(observations: Observations) -> Observations:
 
 
 def missing_together(observations: Observations, mode: int) -> int:
-    """Return how many neighbours along a mode go missing together: 1 if chance explains all gaps.
+    """Return the number of neighbours along a mode that go missing together: 1 if chance explains all gaps.
 
     If fibres along the mode are observed in full or not at all, it is the size of the mode. Otherwise it is the mean
-    length of the gaps between observed entries of a fibre, relative to what chance makes it.
+    length of the gaps between observed entries of a fibre, relative to that expected by chance.
     """
     size, density = observations.shape[mode], observations.density
     if size == 1:

@@ -1,16 +1,16 @@
-"""How much each held-out entry resembles the missing ones, for intervals that hold where entries are missing.
+"""How much each held-out entry resembles the missing ones, for intervals that are valid at missing entries.
 
-Held-out entries may lie otherwise than the missing ones: nearer to observed entries, in slices with more of them, or
-where values are smaller. A logistic regression tells the two kinds apart by
+Held-out entries may be distributed differently from the missing ones: nearer to observed entries, in slices with more
+of them, or where values are smaller. A logistic regression separates the two kinds by
 
-- the distance to the nearest entry that was fitted, along each mode,
-- the share of entries that was fitted in the slice of each mode,
+- the distance to the nearest fitted entry, along each mode,
+- the share of fitted entries in the slice of each mode,
 - the prediction and its square, and
-- how many standard deviations the prediction is above the mean of the slice of each mode, and the square of it: what is
-  much for one sensor is little for another.
+- how many standard deviations the prediction is above the mean of the slice of each mode, and its square: a
+  value that is large for one sensor may be small for another.
 
-The odds that it gives a held-out entry of being a missing one are its weight. With these weights, quantiles of the
-held-out errors are those of the missing entries, if what they depend on is among the above (weighted conformal
+The weight of a held-out entry is its predicted odds of being a missing one. With these weights, quantiles of the
+held-out errors are valid for the missing entries, if errors depend only on these features (weighted conformal
 prediction).
 """
 
@@ -25,41 +25,41 @@ from ...models import Model
 from ...observations import Observations
 
 MISSING = 5_000
-"""At most this many missing entries are looked at."""
+"""The largest number of missing entries in the sample."""
 
 FEWEST = 50
-"""With fewer held-out or missing entries than this, all held-out entries count alike."""
+"""With fewer held-out or missing entries than this, all held-out entries have the same weight."""
 
 RIDGE = 1.0
 """The weight of the squared coefficients, for features with a standard deviation of one."""
 
 STEPS = 20
-"""The most steps of Newton's method."""
+"""The largest number of steps of Newton's method."""
 
 FARTHEST = 5.0
-"""A prediction counts as at most this many standard deviations from the mean of a slice."""
+"""The limit of the distance of a prediction from the mean of a slice, in standard deviations."""
 
 LARGEST_ODDS = 20.0
-"""No entry counts more than this many times as much as it would without weights."""
+"""The largest weight of an entry, relative to equal weights."""
 
 
 def weights_of(
     held_out: Integers, fitted: Observations, observed: Observations, model: Model, rng: np.random.Generator
 ) -> Floats:
-    """Return how many missing entries each held-out entry stands for, with a mean of one.
+    """Return the weight of each held-out entry, which is how many missing entries it represents, with a mean of one.
 
     Parameters
     ----------
     held_out
         The coordinates of the held-out entries.
     fitted
-        The entries that were fitted without them.
+        The entries of the fit without them.
     observed
         All observed entries.
     model
-        The answer without the held-out entries.
+        The model of the fit without the held-out entries.
     rng
-        Decides which missing entries are looked at.
+        The random generator for the sample of missing entries.
     """
     missing = sample_of_missing(observed, MISSING, rng)
     if min(len(held_out), len(missing)) < FEWEST:
@@ -73,7 +73,7 @@ def weights_of(
 
 
 def _bounded(odds: Floats) -> Floats:
-    """Return weights with a mean of one, none of them above the largest, which a few extreme odds are lowered to."""
+    """Return weights with a mean of one, with a few extreme odds clipped to the largest weight."""
     weights: Floats = odds / odds.mean()
     for _ in range(STEPS):
         weights = np.minimum(weights, LARGEST_ODDS)
@@ -82,11 +82,11 @@ def _bounded(odds: Floats) -> Floats:
 
 
 def sample_of_missing(observed: Observations, count: int, rng: np.random.Generator) -> Integers:
-    """Return coordinates of missing entries drawn at random, none of them in a slice without any observed entry."""
+    """Return coordinates of missing entries drawn at random, outside slices without any observed entry."""
     present = [np.unique(column) for column in observed.coords.T]
     cells = math.prod(map(len, present))
     if cells <= 4 * len(observed):
-        # Few are missing, so that draws would seldom hit one.
+        # Few entries are missing, so that random draws would seldom hit one.
         open_cells = np.ones([len(each) for each in present], dtype=bool)
         open_cells[
             tuple(np.searchsorted(each, column) for each, column in zip(present, observed.coords.T, strict=True))
@@ -103,7 +103,7 @@ def sample_of_missing(observed: Observations, count: int, rng: np.random.Generat
 
 
 def _features(coords: Integers, fitted: Observations, model: Model) -> Floats:
-    """Return what may make an entry hard to predict, a row for each."""
+    """Return the features of each entry that may make it hard to predict, one row per entry."""
     prediction = model.predict(coords).astype(np.float64)
     centred = prediction - prediction.mean()
     columns = [prediction, centred**2]
@@ -139,7 +139,7 @@ def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
 
 
 def _along(coords: Integers, shape: tuple[int, ...], mode: int) -> Integers:
-    """Return numbers for entries that count along the fibres of a mode."""
+    """Return a number for each entry, consecutive along the fibres of a mode."""
     order = [*(other for other in range(len(shape)) if other != mode), mode]
     number: Integers = np.ravel_multi_index(tuple(coords[:, order].T), tuple(shape[other] for other in order))
     return number

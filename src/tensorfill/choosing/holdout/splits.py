@@ -1,4 +1,4 @@
-"""How the entries are divided into those to fit and those to score with."""
+"""How the entries are divided into fitted and held-out ones."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from ..stages.graphs import Graphs, rough
 from .kinds import Holdout, make_holdout
 
 ENOUGH = 20_000
-"""About this many fitted entries show how large the training error is."""
+"""About this many fitted entries suffice to estimate the training error."""
 
 FEWEST_TO_CHOOSE = 10
-"""With fewer observed entries than this, none can be spared to choose settings with."""
+"""With fewer observed entries than this, none are held out to choose settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """How entries are held out to choose settings and to base error bars on.
+    """How entries are held out to choose settings and to estimate error bars.
 
     Parameters
     ----------
     validation
-        The fraction of the entries that is held out, or the held-out entries themselves.
+        The fraction of entries to hold out, or the held-out entries themselves.
     holdout
-        What is held out together: ``"auto"`` for what goes missing together (single entries, whole fibres, blocks or
-        gaps of any form); ``"entry"`` for single entries; ``"gaps"`` for what lies under the gaps of the data, moved to
-        another place; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for slices, one
-        for each index of a mode; or the sizes of a block.
+        What is held out together: ``"auto"`` for entries that go missing together (single entries, whole fibres, blocks
+        or gaps of any form); ``"entry"`` for single entries; ``"gaps"`` for entries under the gaps of the data, moved
+        to another place; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for slices, one for each
+        index of a mode; or the sizes of a block.
     splits
-        How many times entries are held out anew. All splits choose together, side by side, and error bars rest on all
-        of them. More splits choose better if entries are few, and cost as much more.
+        The number of random splits. Settings are chosen by the error over all splits, which run in parallel, and error
+        bars are based on all of them. More splits improve the choice for small data, at a proportional cost.
 
     Examples
     --------
@@ -65,28 +65,28 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Split(Reduced):
-    """The entries to fit, as a problem, and the entries to score with.
+    """The fitted entries, as a problem, and the held-out entries.
 
     Parameters
     ----------
     problem, lifts
-        What is fitted, and the way back to the whole tensor from what stages left out.
+        The problem of the fitted entries, and the maps from it back to the whole tensor.
     held_out
-        The entries to score with, of the whole tensor.
+        The held-out entries of the whole tensor.
     """
 
     held_out: Observations = field(kw_only=True)
     _centred: list[Split] = field(default_factory=list, init=False, repr=False)
 
     def centred(self, clock: Clock) -> Split:
-        """Return the split of what a mean and effects leave, found once."""
+        """Return the split of the residuals of a mean and effects, which is computed once."""
         if not self._centred:
             self._centred.append(self.by([Centre()], clock))
         return self._centred[0]
 
     @property
     def held_out_values(self) -> Floats:
-        """The values of the entries to score with."""
+        """The values of the held-out entries."""
         return self.held_out.values
 
     def predict(self, model: Model) -> Floats:
@@ -95,7 +95,7 @@ class Split(Reduced):
 
     @property
     def unseen(self) -> Observations | None:
-        """The held-out entries in the terms of the problem; None if it leaves out slices."""
+        """The held-out entries in the coordinates of the problem; None if it leaves out slices."""
         entries: Observations | None = self.held_out
         for lift in self.lifts:
             entries = None if entries is None else lift.entries(entries)
@@ -106,7 +106,7 @@ class Split(Reduced):
         return self.problem.loss.value(self.predict(model), self.held_out.values)
 
     def training_losses(self, model: Model) -> Floats:
-        """Return the loss of a model of the problem at fitted entries, at a part of them if they are many."""
+        """Return the loss of a model of the problem at fitted entries, or at a sample of them if there are many."""
         observations = self.problem.observations
         some = slice(None, None, max(1, len(observations) // ENOUGH))
         return self.problem.losses(model.predict(observations.coords[some]), some)
@@ -137,7 +137,7 @@ def make_splits(
     choice
         What to hold out, and how often.
     rng
-        Decides what is held out.
+        The random generator for the held-out entries.
     graphs
         Laplacians by mode. If a mode with a graph has slices without any entry, whole slices are held out too.
     """
@@ -162,6 +162,6 @@ def make_splits(
 
 
 def whole_split(fitted: Observations, held_out: Observations, loss: Loss, graphs: Mapping[int, Graph] | None) -> Split:
-    """Return the split with these entries, reduced to the slices that have any if there are graphs."""
+    """Return the split with these entries, reduced to the nonempty slices if there are graphs."""
     split = Split(Problem(fitted, loss), held_out=held_out)
     return split.by([Graphs(graphs)], Clock()) if graphs else split

@@ -1,4 +1,4 @@
-"""What was tried: a method on every split, its losses at the held-out entries, and the record of all trials."""
+"""Trials: a method on every split, its losses at the held-out entries, and the record of all trials."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ LEAST_GAIN = 2e-4
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One trial of a search.
+    """The record of one trial of a search.
 
     Parameters
     ----------
     method
-        The method with the settings that were tried.
+        The method with the settings of the trial.
     tried
         What the search varied, by name, such as ``{"rank": 3}`` or ``{"cut": 0.2, "q": 1.0}``.
     ranks
@@ -49,7 +49,7 @@ class PathPoint:
     iterations, seconds
         The cost of the trial.
     before
-        The stages before the method, in a word each.
+        The stages before the method, one word each.
     mu
         The weight of the graph Laplacians, relative to the mean degree.
     """
@@ -159,7 +159,7 @@ class Trial:
         return tuple(result.model for result in self.results)
 
     def beats(self, other: Trial | None, *, by: float = STANDARD_ERRORS) -> bool:
-        """Return whether it is significantly better than an earlier trial: by this many standard errors."""
+        """Return whether it is better than an earlier trial by this many standard errors."""
         return other is None or are_better(self.losses, other.losses, clipped=self.clipped, by=by)
 
 

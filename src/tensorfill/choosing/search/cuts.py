@@ -92,7 +92,7 @@ class CutSearch:
         return self._method(replace(best, cut=best.cut * root))
 
     def _follow(self, above: Threshold, start: Trial | None) -> Sequence[Trial]:
-        """Try the candidates below one, each from the answer of the last, until the score has worsened."""
+        """Try the candidates below one, each with a warm start from the last, until the score has worsened."""
         found: list[Trial] = []
         best, since = 0, 0
         for step in range(1, MOST_POINTS + 1):

@@ -3,9 +3,10 @@
     grow      append the directions of the residuals above the noise, while the held-out error falls
     trim      drop the weakest direction of a mode while the held-out error does not rise
     form      take a sum of outer products instead, if the held-out error is no worse
-    sum       where the core becomes too large, continue with a sum of outer products by terms, and drop those not
-    needed terms     append single terms that no single mode shows, while the held-out error falls settle    sweep to
-    convergence finish    search thoroughly for weaker terms, and settle again
+    sum       if the core becomes too large, continue with a sum of outer products, and drop terms not needed
+    terms     append single terms that no single mode shows, while the held-out error falls
+    settle    sweep to convergence
+    finish    search thoroughly for weaker terms, and settle again
 
 A rich and a simple answer are compared by a regression over the held-out entries; see `slope`.
 """
@@ -37,7 +38,7 @@ BEYOND_REPAIR = 15.0
 """If dropping a direction hurts by this many standard errors, a sweep cannot compensate for it."""
 
 MOST_STAGES = 30
-"""How often a model may grow by directions."""
+"""The largest number of times that a model grows by directions."""
 
 UNEQUAL = 1.5
 """Ranks whose ratio is above this are trimmed before the model grows further."""
@@ -109,7 +110,7 @@ class GrowSearch(GrowState):
 
     def finish(self, trials: Trials) -> None:
         """Search thoroughly for terms beside small modes, and add them if the held-out error falls."""
-        # Unless the model is a short sum of outer products, there is hardly a weak term that only mixtures show.
+        # Unless the model is a short sum of outer products, weak terms that only mixtures show are unlikely.
         is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
         if self._is_low_rank and is_sum and self._growths[0].has_mixtures and self._append_terms(thoroughly=True):
             self._conclude()
@@ -118,7 +119,7 @@ class GrowSearch(GrowState):
     def final(self, trials: Trials, entries: int) -> Grow:
         """Return the method with the ranks and the form of the best trial.
 
-        If further sweeps raise the held-out error, there are few of them.
+        The number of sweeps is small if further sweeps raise the held-out error.
         """
         method: Grow = trials.leader.method  # type: ignore[assignment]
         return method if self._is_settled else replace(method, max_iter=min(method.max_iter, SWEEPS))

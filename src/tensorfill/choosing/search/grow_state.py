@@ -123,7 +123,7 @@ class GrowState:
 
     @property
     def _is_exact(self) -> bool:
-        """Whether nothing but rounding is left."""
+        """Whether only rounding errors are left."""
         size = float(np.sqrt(np.mean(self._trials.held_out_values**2)))
         return self._kept.point.held_out < EXACT * size
 

@@ -45,13 +45,13 @@ class NortSearch(PathFollower):
         top = self._top(self._family.first)
         nothing = all(self._base.relates_nothing(problem, self.modes) for problem in trials.problems)
         if any(split.adds for split in trials.local) or nothing:
-            # The mean and the effects may be all there is, so zero is an answer too.
+            # The mean and the effects may explain the data, so zero is a candidate too.
             self._try(top.lower(-1), None)
         if nothing:
             return
         ahead = self._mode_ahead(top)
         alone = [] if ahead is None else self._follow(ahead, None)
-        # What is noise in one mode need not be noise beside the others.
+        # What is noise in one mode alone need not be noise if all modes are regularised.
         noise, self._edges = self._edges, {}
         path = self._follow(top, None, simpler=trials.leader if alone else None)
         if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
@@ -226,9 +226,9 @@ class NortSearch(PathFollower):
             self._trials.prefer(settled)
 
     def _refine(self) -> None:
-        """Try the cuts half a step above and below the best, run as long; in a tie, the largest wins.
+        """Try the cuts half a step above and below the best, with as many iterations; in a tie, the largest wins.
 
-        It is farthest from noise.
+        The largest cut is farthest from noise.
         """
         best = self._trials.leader
         higher, lower = (self._try(best.candidate.lower(step), best, tol=self._last_tolerance) for step in (-0.5, 0.5))

@@ -22,5 +22,5 @@ SEARCHES: dict[str, Callable[[Any], Search]] = {
 
 
 def search_for(method: Method) -> Search:
-    """Return the search for what a method leaves open; without that, it is tried as it is."""
+    """Return the search for the open settings of a method; a method without any is tried unchanged."""
     return SEARCHES[method.searched_by](method) if method.open_settings else Walk(method)

@@ -1,4 +1,4 @@
-"""Trials on held-out entries, for any method: run it on every split, score it, keep the best."""
+"""Trials on held-out entries, for any method: run it on every split, score it, and keep the best."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ STIFFNESSES = (0.03, 0.3, 3.0)
 """The weights of the graph Laplacians that are tried, relative to the mean degree."""
 
 CHECKED_EVERY, FIRST_CHECK = 3, 6
-"""A variation of an answer is looked at every so many iterations, and given up after the second at the earliest."""
+"""The interval in iterations at which a variation of an answer is checked, and the first iteration at which it may be
+abandoned."""
 
 
 class HeldOutSplit(Protocol):
-    """The entries to fit and the entries to score with, wherever they are; `Split` has them on this machine."""
+    """The fitted and the held-out entries, here or on workers; those of `Split` are on this machine."""
 
     @property
     def problem(self) -> Objective[Any, Any]:
-        """What is fitted."""
+        """The problem of the fitted entries."""
 
     @property
     def held_out(self) -> object:
-        """The entries to score with."""
+        """The held-out entries."""
 
     @property
     def graphs(self) -> Mapping[int, Graph]:
@@ -50,7 +51,7 @@ class HeldOutSplit(Protocol):
 
     @property
     def held_out_values(self) -> Floats:
-        """The values of the entries to score with."""
+        """The values of the held-out entries."""
 
     def at(self, mu: float) -> Objective[Any, Any]:
         """Return the problem with the roughness of its graphs."""
@@ -69,18 +70,17 @@ class Trials:
     Parameters
     ----------
     splits
-        The entries to fit and those to score with, once or several times over, as the stages before the method leave
-        them.
+        One or more splits into fitted and held-out entries, after the stages before the method.
     context
-        What accompanies the run. Its callback is called after every iteration on the first split.
+        The context of the run. Its callback is called after every iteration on the first split.
     before
-        The stages before the method, in a word each.
+        The stages before the method, one word each.
     tried
         Called after every trial.
     rival
-        The mean held-out loss of an answer of another kind. A search may stop early if it comes nowhere near it.
+        The mean held-out loss of an answer of another kind. A search may stop early if it is far from it.
     found
-        The answer of another method on each split, which a search may start from.
+        The answer of another method on each split, for a warm start.
     """
 
     splits: Sequence[HeldOutSplit]
@@ -97,17 +97,17 @@ class Trials:
 
     @property
     def rng(self) -> np.random.Generator:
-        """Decides everything that is random in a search."""
+        """The random generator of the search."""
         return self.context.rng
 
     @property
     def clock(self) -> Clock:
-        """Ends a search when it expires; its journal keeps the work of a search."""
+        """The clock, which ends a search when it expires, and whose journal stores its work."""
         return self.context.clock
 
     @property
     def problems(self) -> Sequence[Objective[Any, Any]]:
-        """The entries to fit of every split, without the roughness of graphs."""
+        """The problem of the fitted entries of every split, without the roughness of graphs."""
         return [split.problem for split in self.splits]
 
     @property
@@ -117,7 +117,7 @@ class Trials:
 
     @property
     def local_problems(self) -> Sequence[Problem]:
-        """The entries to fit of these splits."""
+        """The problems of these splits."""
         return [split.problem for split in self.local]
 
     @property
@@ -126,7 +126,7 @@ class Trials:
         return STIFFNESSES if self.splits[0].graphs else ()
 
     def problem_at(self, mu: float) -> Objective[Any, Any]:
-        """Return the entries to fit of the first split, with the roughness of its graphs."""
+        """Return the problem of the first split, with the roughness of its graphs."""
         return self.splits[0].at(mu)
 
     @property
@@ -143,7 +143,7 @@ class Trials:
 
     @property
     def unseen(self) -> Sequence[Observations | None]:
-        """The held-out entries of every split in the terms of its problem; None if that leaves out slices."""
+        """The held-out entries of every split in the coordinates of its problem; None if that leaves out slices."""
         return [split.unseen for split in self.local]
 
     @property
@@ -156,7 +156,7 @@ class Trials:
         return np.concatenate([split.predict(model) for split, model in zip(self.local, models, strict=True)])
 
     def prefer(self, trial: Trial) -> None:
-        """Take a trial as the best so far, by a rule of the search's own."""
+        """Set a trial as the best so far, by a criterion of the search."""
         self.best = trial
 
     def run(
@@ -176,24 +176,24 @@ class Trials:
         Parameters
         ----------
         method
-            The method, with nothing left to choose.
+            The method, without open settings.
         start
-            An earlier trial whose answers it starts from, or a model for each split.
+            An earlier trial or a model for each split, for a warm start.
         tried
-            What the path records of its settings.
+            The settings that the path records.
         candidate
-            The same in the terms of the search.
+            The settings as represented by the search.
         mu
             The weight of the graph Laplacians.
         max_iter, tol
-            Where a trial stops, if sooner than the method.
+            Stopping rules of the trial, if stricter than those of the method.
         variation
-            Whether it is given up as soon as it has no lower held-out error than `start` and does not come nearer.
+            Whether it is abandoned when its held-out error is not below that of `start` and does not fall.
 
         Raises
         ------
         Stopped
-            If the caller, the clock or the keyboard asked to stop; the trial has been scored by then.
+            If the callback, the time limit or Ctrl-C stopped the run; the trial has been scored by then.
         """
         short = replace(
             method,
@@ -220,7 +220,7 @@ class Trials:
         variation: bool = False,
         thoroughly: bool = False,
     ) -> tuple[Result, ...]:
-        """Run a method on the entries to fit of every split, side by side; see `run` and `tensorfill.choosing.run`."""
+        """Run a method on every split in parallel; see `run` and `tensorfill.choosing.run`."""
 
         def task(number: int) -> Callable[[], Result]:
             split, own = self.splits[number], replace(self.context, rng=self._rngs[number])
@@ -232,7 +232,7 @@ class Trials:
                 return lambda: run(recipe, problem, start, own, thoroughly=thoroughly)
             watch = GivingUp(split, start, own.callback)
             unrecorded = replace(own, callback=watch, clock=self.clock.unrecorded())
-            # What is given up depends on held-out entries too, so the journal keeps the trial and not its parts.
+            # Abandoning a trial depends on held-out entries too, so the journal stores the trial and not its parts.
             return lambda: self.clock.journal.recall(
                 ("variation", method, problem, start, split.held_out),
                 lambda _: watch.finished(run(recipe, problem, start, unrecorded)),
@@ -265,16 +265,16 @@ class Trials:
 
 
 class GivingUp:
-    """A callback that stops a trial which is no better than its start and does not come nearer.
+    """A callback that stops a trial when it is no better than its start and does not improve.
 
     Parameters
     ----------
     split
-        Its held-out entries tell.
+        The split with the held-out entries to check.
     start
-        The answer that the trial starts from.
+        The warm start of the trial.
     callback
-        The caller's own, which is asked first.
+        The callback of the caller, which is called first.
     """
 
     def __init__(self, split: HeldOutSplit, start: Model, callback: Callback | None) -> None:
@@ -293,7 +293,7 @@ class GivingUp:
         return self._given_up
 
     def finished(self, result: Result) -> Result:
-        """Return the result; one that was given up counts as finished, since nobody asked the run to stop."""
+        """Return the result; an abandoned trial counts as finished, since the run itself was not stopped."""
         return replace(result, status=Status.MAX_ITER) if self._given_up else result
 
 
@@ -315,13 +315,13 @@ class Search(Protocol):
 
     @property
     def conclusive(self) -> bool:
-        """Whether its answer leaves nothing for another method to find."""
+        """Whether no other method can improve its answer."""
 
     def run(self, trials: Trials) -> None:
-        """Try settings until the best are found; `trials` keeps them."""
+        """Try settings until the best are found; `trials` stores them."""
 
     def finish(self, trials: Trials) -> None:
-        """Improve the best by what takes long; called once `run` had a better answer than other searches."""
+        """Improve the best trial by expensive steps; called if `run` found a better answer than other searches."""
 
     def final(self, trials: Trials, entries: int) -> Method:
         """Return the method with the settings of the best trial, for a fit of this many entries."""

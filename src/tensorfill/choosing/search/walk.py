@@ -1,4 +1,4 @@
-"""The default search: a walk along each axis that a method declares, every point from the answer of the last."""
+"""The default search: a walk along each axis that a method declares, each point with a warm start from the last."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ CLEARLY_WORSE = 1.3
 class Walk:
     """Chooses the open settings of a method one after the other.
 
-    Along an axis every value is tried from the answer of the last, until held-out entries no longer gain; if its values
-    have no order, all are. Then the next axis is walked from the best. A method with nothing open is tried as it is.
+    Along an axis, every value is tried with a warm start from the last, until the held-out error no longer falls; if
+    the values have no order, all are tried. The next axis starts from the best. A method without open settings is
+    tried unchanged.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Walk:
         self._stiffen(trials)
 
     def finish(self, trials: Trials) -> None:
-        """Leave the answer as it is."""
+        """Do nothing."""
 
     def final(self, trials: Trials, entries: int) -> Method:
         """Return the method of the best trial, rescaled to the number of entries."""
@@ -79,7 +80,7 @@ def _clearly_worse(last: Trial, best: Trial | None) -> bool:
 
 
 def _numbers(settings: dict[str, Any]) -> dict[str, float]:
-    """Return the settings that the path records; one for each mode has a name for each.
+    """Return the settings that the path records; a setting with a value for each mode has a name for each.
 
     >>> _numbers({"rank": 3, "weights": (0.5, 0.25)})
     {'rank': 3, 'weights_0': 0.5, 'weights_1': 0.25}

@@ -218,7 +218,7 @@ def _extended(model: Model, mode: int, present: Booleans, fills: Sequence[SliceF
         else:
             near = _nearest(kept, empty)
             pairs = np.repeat(np.arange(len(empty)), near.shape[1]), near.ravel()
-            # Each slice has a small system of its own, so many of them are solved a part at a time.
+            # Each slice has a separate small system; they are solved in parts to limit the memory.
             parts = np.array_split(np.arange(len(empty)), math.ceil(len(empty) / AT_A_TIME))
             weights = np.concatenate([fill.neighbours.weights(empty[part], kept[near[part]]) for part in parts]).ravel()
             blocks.append(scipy.sparse.csr_array((weights, pairs), shape=(len(empty), count)))

@@ -16,7 +16,7 @@ SWEEPS = 20
 """The largest number of sweeps over the modes."""
 
 FEWEST_SWEEPS = 2
-"""After so many sweeps, the effects are an answer."""
+"""The number of sweeps after which a run that is stopped has usable effects."""
 
 SETTLED = 1e-3
 """Sweeps end when none changes a score by more than this: a thousandth of the odds, or of the rate."""
@@ -42,7 +42,7 @@ def fit_score_effects(problem: Problem, *, sweeps: int = SWEEPS, clock: Clock | 
         sum over observed p of loss(mean + sum_d b_d[i_d], O_p) + 1/2 sum_d k_d |b_d|^2
 
     by sweeps over the modes. The effects of a mode do not depend on each other while the others stay fixed, so each
-    takes a Newton step of its own: with g_i the sum of the slopes of the entries of index i, and w_i that of their
+    takes a separate Newton step: with g_i the sum of the slopes of the entries of index i, and w_i that of their
     second derivatives, ``b_i - (g_i + k_d b_i) / (w_i + k_d)``.
 
     The loss is taken as minus a log-likelihood. Then effects with variance v_d ask for the ridge k_d = 1 / v_d, and the

@@ -135,7 +135,7 @@ def approached(
 
 
 def _stages(settings: Nort, problem: Objective[E, V], rng: np.random.Generator) -> Iterator[Nort]:
-    """Return the method with falling lambdas, all above its own."""
+    """Return the method with decreasing lambdas, all above the requested one."""
     regulariser = settings.regulariser(problem)
     largest = largest_cut(settings, problem, rng)
     if regulariser.total == 0 or largest == 0:

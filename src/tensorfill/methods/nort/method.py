@@ -191,7 +191,7 @@ class Nort(Method):
             )
 
     def prepare(self, problem: Objective[E, V], start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         regulariser = self.regulariser(problem)
         convex = all(isinstance(penalty, Nuclear) for penalty in regulariser.penalties)
         # In data that is small or mostly observed, a step of NORT is cheap and effective, and ranks may be high.
@@ -266,7 +266,7 @@ class Nort(Method):
         return regularised_modes(self.modes, problem.observations.shape, len(problem.observations))
 
     def resolved(self, problem: Smooth) -> Self:
-        """Return the same settings with the modes, the lambda and the penalty of each mode, and tau spelled out."""
+        """Return the same settings with the modes, the lambda and the penalty of each mode, and tau made explicit."""
         found = self.regulariser(problem)
         same = all(penalty == found.penalties[0] for penalty in found.penalties)
         return replace(

@@ -148,7 +148,7 @@ class SmoothedNort(Nort):
         self._entries_of(problem)
 
     def prepare(self, problem: Objective[E, V], start: Model | None, rng: np.random.Generator) -> Solver:
-        """Return a solver that stands at `start`, or at zero."""
+        """Return a solver that starts at `start`, or at zero."""
         return SmoothedSolver(self, self._entries_of(problem), start, rng)
 
     def _entries_of(self, problem: Smooth) -> Problem:

@@ -60,7 +60,7 @@ class Iterate(Generic[E, V]):
 
 
 class NortSolver(Generic[E, V]):
-    """NORT at work on one problem.
+    """NORT, for one problem.
 
     Parameters
     ----------
