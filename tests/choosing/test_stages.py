@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Clock, Nort, Observations, Problem
+from tensorfill import Centre, Clock, Graphs, Nort, Observations, Polish, Problem, SmoothField
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.recipe import Recipe
 from tensorfill.choosing.run import run
@@ -21,6 +21,7 @@ from tensorfill.io.typed import decoded, encoded
 from tensorfill.labels import Labels
 from tensorfill.losses import Square
 from tensorfill.models.folded import nothing
+from tests.refusal import refuses
 
 SETTINGS = {
     "scale": {"exponent": 5},
@@ -149,3 +150,29 @@ def test_a_stage_of_another_kind_is_refused():
     for name, given in (("centre", 3), ("refine", "cp"), ("smooth", 1.5)):
         with pytest.raises((ValueError, TypeError), match=name):
             tensorfill.complete(data, method=METHOD, rng=0, **{name: given})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Centre(rounds=-1), ["rounds", "-1"]),
+        (lambda: Polish(sweeps=0), ["sweeps", "0"]),
+        (lambda: SmoothField({0: 1.0}, -0.1, True), ["stiffness", "-0.1"]),
+        (lambda: SmoothField({1: 0.0}, 0.1, True), ["weight of mode 1", "0.0"]),
+        (lambda: Graphs({}, mu=float("nan")), ["mu", "nan"]),
+        (lambda: tensorfill.complete(problem().observations, centre=Polish(), rng=0), ["centre", "Centre", "Polish"]),
+    ],
+)
+def test_bad_settings_get_one_sentence(make, words):
+    refuses((ValueError, TypeError), words, make)
+
+
+def test_the_graphs_of_a_file_are_asked_for_again(tmp_path):
+    data = problem().observations
+    fit = tensorfill.complete(data, method=METHOD, laplacian=made("laplacian"), rng=0)
+    fit.save(tmp_path / "fit.npz")
+    loaded = tensorfill.load(tmp_path / "fit.npz")
+    arguments = loaded.recipe.arguments()
+    refuses(ValueError, ["graph of mode 0", "file"], lambda: tensorfill.complete(data, **arguments))
+    again = tensorfill.complete(data, **arguments | {"laplacian": made("laplacian")})
+    np.testing.assert_array_equal(again.to_dense(), fit.to_dense())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..._support.checks import whole_number
 from ..._support.clock import Clock
 from ...labels import Labels
 from ...losses import Huber, Loss, Square, is_score
@@ -36,6 +37,9 @@ class Centre(Before):
     brief: ClassVar[str] = "centred"
 
     rounds: int = 0
+
+    def __post_init__(self) -> None:
+        whole_number(self.rounds, "rounds", at_least=0)
 
     def in_words(self, labels: Labels) -> str:
         """Return what it did."""

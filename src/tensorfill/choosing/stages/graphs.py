@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse
 
-from ..._support.checks import mode_number
+from ..._support.checks import mode_number, real_number
 from ..._support.clock import Clock
 from ..._support.fingerprints import fingerprint
 from ..._support.types import Booleans, Floats, Integers
@@ -50,6 +50,9 @@ class Graphs(Before):
 
     laplacians: Mapping[int, Graph]
     mu: float = 0.0
+
+    def __post_init__(self) -> None:
+        real_number(self.mu, "mu", at_least=0)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graphs) and fingerprint(*self._parts) == fingerprint(*other._parts)
@@ -120,6 +123,12 @@ def checked_graphs(given: Mapping[int, object] | Graphs | None, shape: Sequence[
         return {}
     if isinstance(given, Graphs):
         given = given.laplacians
+        gone = [mode for mode, graph in given.items() if not hasattr(graph, "shape")]
+        if gone:
+            raise ValueError(
+                f"the graph of mode {gone[0]} is missing, because the file of a fit does not hold graphs; give it "
+                f"again, as in laplacian={{{gone[0]}: graph}}."
+            )
     if not isinstance(given, Mapping):
         raise TypeError(
             f"laplacian must map modes to graphs, as in {{0: graph}}, but {type(given).__name__} was given."

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._support.checks import whole_number
 from ..._support.clock import Clock
 from ..._support.types import Floats
 from ...labels import Labels
@@ -41,6 +42,9 @@ class Polish(After):
 
     to_the_gap: bool = False
     sweeps: int = MOST_SWEEPS
+
+    def __post_init__(self) -> None:
+        whole_number(self.sweeps, "sweeps", at_least=1)
 
     def in_words(self, labels: Labels) -> str:
         """Return what it did."""

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._support.checks import mode_number
+from ..._support.checks import mode_number, real_number
 from ..._support.clock import Clock
 from ..._support.ordering import groups_of
 from ..._support.types import Floats
@@ -76,6 +76,11 @@ class SmoothField(After):
     weights: Mapping[int, float]
     stiffness: float
     low_rank: bool
+
+    def __post_init__(self) -> None:
+        real_number(self.stiffness, "stiffness", above=0)
+        for mode, weight in self.weights.items():
+            real_number(weight, f"the weight of mode {mode}", above=0)
 
     def in_words(self, labels: Labels) -> str:
         """Return along which modes it is smooth, and how."""
