@@ -17,13 +17,12 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Import all tests and modules without looking for garbage, of which they make none, and then count them as old.
+    """Import all tests and modules without looking for garbage, of which they make none.
 
-    The collector would otherwise walk through these million objects again and again, here and during the tests.
+    The collector would otherwise walk through these million objects again and again.
     """
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.enable()
