@@ -7,6 +7,7 @@ on the number of threads, has one thread.
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections import deque
@@ -102,7 +103,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
     """
     helpers = min(len(tasks), thread_count()) - 1
     if helpers < 1 or not worth_it:
-        return tuple(task() for task in tasks)
+        return tuple(map(operator.call, tasks))
     answers: dict[int, T] = {}
     waiting = deque(enumerate(tasks))
 

@@ -106,11 +106,16 @@ class BestSoFar:
             return self.current
         return self.champion
 
+    @property
+    def working(self) -> Scored:
+        """The answer of the contender at work, which must have one."""
+        if self.current is None:
+            raise ValueError("No method has an answer yet.")
+        return self.current
+
     def settle(self) -> Scored:
         """Keep the better of the last contender and those before it, and return the last one's answer."""
-        last = self.current
-        if last is None:
-            raise ValueError("No method has an answer yet.")
+        last = self.working
         self.champion, self.current = self.answer, None
         return last
 
@@ -202,14 +207,13 @@ def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True) -
             break
     if not every:
         best.current = best.answer
-        if contest.is_far_behind(_of(best)):
+        if contest.is_far_behind(best.working):
             _bring_to_the_end(contest, clock)
         _finish(contest, clock)
         best.settle()
     clock.check()
-    if best.answer is None:
-        raise ValueError("No method has an answer yet.")
-    return best.answer
+    best.current = best.answer
+    return best.working
 
 
 def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = True) -> Scored:
@@ -217,10 +221,10 @@ def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = Tr
     contest.context.display.begin(f"choosing settings of {method.name}", None)
     try:
         _search_with_and_without_centring(contest, method, clock)
-        found = _of(contest.best)
+        found = contest.best.working
         found.search.finish(found.trials)
         contest.best.current = Scored.of(found.trials, found.search, found.trials.leader, found.recipe.before)
-        if finish or not contest.is_far_behind(_of(contest.best)):
+        if finish or not contest.is_far_behind(contest.best.working):
             _bring_to_the_end(contest, clock)
         if finish:
             _finish(contest, clock)
@@ -229,13 +233,6 @@ def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = Tr
         if contest.best.current is None or status_of(stop) is not Status.TIME_LIMIT:
             raise
     return contest.best.settle()
-
-
-def _of(best: BestSoFar) -> Scored:
-    """Return the answer of the contender at work."""
-    if best.current is None:
-        raise ValueError("No method has an answer yet.")
-    return best.current
 
 
 # The search
@@ -293,7 +290,7 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
 
 def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
     """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
-    scored = _of(contest.best)
+    scored = contest.best.working
     trials, trial = scored.trials, scored.trial
     method = scored.final(len(trials.splits[0].problem.observations))
     contest.context.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
@@ -311,7 +308,7 @@ def _centre_again(contest: Contest, clock: Clock) -> None:
     """Fit the mean and the effects again beside the answer, and the answer beside them, while that is better."""
     for rounds in range(1, MOST_ROUNDS + 1):
         clock.check()
-        scored = _of(contest.best)
+        scored = contest.best.working
         again = Centre(rounds)
         pairs = zip(contest.splits, scored.models, strict=True)
         splits = [split.by([again], contest.context.clock, model) for split, model in pairs]
@@ -331,7 +328,7 @@ def _finish(contest: Contest, clock: Clock) -> None:
         if proposed:
             clock.check()
             contest.context.display.begin(f"trying: {kind.title.lower()}", None)
-            contest.best.current = _improved(contest, _of(contest.best), kind, clock)
+            contest.best.current = _improved(contest, contest.best.working, kind, clock)
 
 
 def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock) -> Scored:
