@@ -26,6 +26,7 @@ def run(folder, *words):
     return main(["report", *(str(folder / word) if "." in word else word for word in words)])
 
 
+@pytest.mark.slow
 def test_a_model_with_its_data(folder, capsys):
     assert run(folder, "model.npz", "--data", "data.npy", "-o", "a.html", "--title", "Flow") == 0
     text = (folder / "a.html").read_text("utf-8")

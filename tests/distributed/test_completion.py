@@ -82,6 +82,7 @@ def test_the_same_seed_gives_the_same_answer(client, data):
     np.testing.assert_array_equal(*answers)
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_the_search_with_the_best_so_far(client, data):
     stop = []
 
@@ -123,6 +124,7 @@ def left_behind(client):
     return [*itertools.chain(*parts.values()), *Path(tempfile.gettempdir()).glob("tensorfill-*")]
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind_by_a_run_that_fails(client, data, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     table = table_of(data.observations).compute()

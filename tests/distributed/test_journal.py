@@ -49,6 +49,7 @@ def test_what_is_finished_is_not_done_again(client, tmp_path):
     np.testing.assert_array_equal(again.history["f_tau"], first.history["f_tau"])
 
 
+@pytest.mark.slow
 def test_complete_goes_on_and_refuses_other_data(client, tmp_path):
     data = tensorfill.datasets.synthetic((12, 14, 10), rank=1, observed=900, noise=0.01, rng=0)
     table, path = table_of(data.observations), tmp_path / "run.npz"

@@ -168,7 +168,7 @@ def names_of(problem):
 
 
 @pytest.mark.usefixtures("_without_collection")
-@pytest.mark.parametrize("momentum", [True, False])
+@pytest.mark.parametrize("momentum", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_what_workers_hold_does_not_grow_from_iteration_to_iteration(client, momentum):
     obs = observations(np.random.default_rng(6))
     problem = spread(client, obs, 2, 0)
@@ -182,6 +182,7 @@ def test_what_workers_hold_does_not_grow_from_iteration_to_iteration(client, mom
     problem.crew.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_collection")
 def test_a_run_that_fails_leaves_nothing_on_the_workers(client):
     obs = observations(np.random.default_rng(6))
@@ -214,6 +215,7 @@ def test_workers_leave_a_point_at_the_end_of_its_context(both):
         pass
 
 
+@pytest.mark.slow
 def test_a_callback_may_ask_the_model_of_a_run(client):
     obs = observations(np.random.default_rng(6))
     problem, seen = spread(client, obs, 2, 0), []

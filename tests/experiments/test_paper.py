@@ -150,6 +150,7 @@ def test_an_unknown_experiment_is_refused_in_one_sentence(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_checkout_runs_them_as_a_module():
     checkout = Path(harness.__file__).parents[2]
     runs = [sys.executable, "-m", "experiments"]
