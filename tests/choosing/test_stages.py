@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Centre, Clock, Graphs, Nort, Observations, Polish, Problem, SmoothField
+from tensorfill import Centre, Choice, Clock, Graphs, Nort, Observations, Polish, Problem, SmoothField
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.recipe import Recipe
 from tensorfill.choosing.run import run
-from tensorfill.choosing.stages.base import After, Before, Reduced
+from tensorfill.choosing.stages.base import After, Before, Lift, Reduced
 from tensorfill.choosing.stages.scale import Scale
 from tensorfill.choosing.stages.table import STAGES
 from tensorfill.graphs import chain
 from tensorfill.io.typed import decoded, encoded
 from tensorfill.labels import Labels
 from tensorfill.losses import Square
+from tensorfill.metrics import rmse
 from tensorfill.models.folded import nothing
 from tests.refusal import refuses
 
@@ -176,3 +178,61 @@ def test_the_graphs_of_a_file_are_asked_for_again(tmp_path):
     refuses(ValueError, ["graph of mode 0", "file"], lambda: tensorfill.complete(data, **arguments))
     again = tensorfill.complete(data, **arguments | {"laplacian": made("laplacian")})
     np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
+
+
+@pytest.mark.parametrize("method", [METHOD, "nort"], ids=["given", "chosen"])
+def test_a_stage_before_the_method_that_was_added_is_done(method, monkeypatch):
+    """Also where settings are chosen; then the held-out entries are predicted through it."""
+    reduced = []
+
+    @dataclasses.dataclass(frozen=True)
+    class Doubled(Before):
+        name: ClassVar[str] = "double"
+        title: ClassVar[str] = "Doubled"
+
+        def reduce(self, problem, clock, beside=None):
+            reduced.append(len(problem.observations))
+            seen = problem.observations
+            return Problem(seen.with_values(2 * seen.values), problem.loss), Halving()
+
+    class Halving(Lift):
+        def model(self, model):
+            return model.scaled(0.5)
+
+        def start(self, core):
+            return core.scaled(2.0)
+
+        def entries(self, entries):
+            return entries.with_values(2 * entries.values)
+
+    monkeypatch.setitem(STAGES, "double", Doubled)
+    data = problem(empty=()).observations
+    options = {"centre": False, "smooth": None, "rng": 0}
+    fit = tensorfill.complete(data, method=method, double=Doubled(), **options)
+    plain = tensorfill.complete(data, method=method, **options)
+    assert Doubled() in fit.recipe.before
+    assert len(data) in reduced
+    assert rmse(fit.to_dense(), plain.to_dense()) < 0.2 * data.values.std()
+    assert (min(reduced) < len(data)) is (method == "nort")
+
+
+def test_the_given_weight_of_graphs_is_kept_where_entries_are_held_out():
+    data = problem().observations
+    for method in (METHOD, "nort"):
+        fit = tensorfill.complete(
+            data, method=method, laplacian=made("laplacian"), choose=Choice(), centre=False, smooth=None, rng=0
+        )
+        assert fit.recipe.stage(Graphs).mu == 0.3
+        assert fit.residuals is not None
+
+
+@pytest.mark.filterwarnings("ignore::tensorfill.choosing.doubts.DoubtfulFitWarning")
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_the_given_number_of_rounds_is_kept_where_entries_are_held_out(rounds):
+    random = np.random.default_rng(0)
+    yes = (random.random((12, 10, 8)) < 0.2 + 0.6 * random.random((12, 1, 1))).astype(float)
+    data = np.where(random.random(yes.shape) < 0.7, yes, np.nan)
+    fit = tensorfill.complete(
+        data, method=Nort(lam=1.0), loss="logistic", centre=Centre(rounds), choose=Choice(), rng=0
+    )
+    assert fit.recipe.stage(Centre) == Centre(rounds)

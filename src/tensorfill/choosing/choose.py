@@ -137,6 +137,8 @@ class Contest:
         What the caller says of each stage, by its name; nothing means ``"auto"``.
     context
         What accompanies the run.
+    given
+        Further stages before the method that are given, and done to the splits already.
     """
 
     problem: Problem
@@ -145,6 +147,7 @@ class Contest:
     graphs: Mapping[int, Graph]
     asked: Mapping[str, Any]
     context: Context
+    given: tuple[Before, ...] = ()
     best: BestSoFar = field(default_factory=BestSoFar)
     searches: list[Trials] = field(default_factory=list)
 
@@ -305,8 +308,13 @@ def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
 
 
 def _centre_again(contest: Contest, clock: Clock) -> None:
-    """Fit the mean and the effects again beside the answer, and the answer beside them, while that is better."""
-    for rounds in range(1, MOST_ROUNDS + 1):
+    """Fit the mean and the effects again beside the answer, and the answer beside them, while that is better.
+
+    If the caller gives the number of rounds, there are as many.
+    """
+    asked = contest.asked.get("centre", "auto")
+    given = isinstance(asked, Centre)
+    for rounds in range(1, (asked.rounds if given else MOST_ROUNDS) + 1):
         clock.check()
         scored = contest.best.working
         again = Centre(rounds)
@@ -317,7 +325,7 @@ def _centre_again(contest: Contest, clock: Clock) -> None:
         losses = losses_of(splits, [result.model for result in results])
         trial = replace(scored.trial, results=results, losses=losses)
         better = Scored.of(trials, scored.search, trial, (again,))
-        if not better.beats(scored):
+        if not (given or better.beats(scored)):
             return
         contest.best.current = better
 

@@ -37,7 +37,7 @@ from .outliers import are_outliers
 from .recipe import Recipe
 from .run import run
 from .search.base import PathPoint
-from .stages.base import Before, Lift, Reduced
+from .stages.base import Lift, Reduced
 from .stages.centre import Centre, is_of_differences
 from .stages.empty_slices import EmptySlices, fill_empty_slices
 from .stages.graphs import Graphs, with_widths
@@ -166,7 +166,10 @@ class Work:
         graphs = with_widths(task.graphs, task.observations, context.rng, context.clock)
         problem, _ = self._judged(methods[0], choosing=True, robust=all(method.takes_robust for method in methods))
         splits, holdout = make_splits(problem.observations, problem.loss, task.choice, context.rng, graphs)
-        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context)
+        mu = next((stage.mu for stage in task.before if isinstance(stage, Graphs)), None)
+        given = tuple(stage for stage in task.before if not isinstance(stage, Graphs | Centre))
+        splits = [replace(split, mu=mu).by(given, context.clock) for split in splits]
+        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given)
         return self._contest
 
     def best_of(self, methods: Sequence[Method], labels: Labels, *, every: bool) -> Answer:
@@ -210,9 +213,11 @@ class Work:
     def _refitted(self, contest: Contest, scored: Scored) -> tuple[Recipe, Result]:
         """Fit all entries with what was chosen."""
         problem, trial = contest.problem, scored.trial
-        graphs: tuple[Before, ...] = (Graphs(contest.graphs, trial.point.mu),) if contest.graphs else ()
+        mu = contest.splits[0].mu
+        graphs = (Graphs(contest.graphs, trial.point.mu if mu is None else mu),) if contest.graphs else ()
+        before = (*graphs, *contest.given, *scored.recipe.before)
         method = scored.final(len(problem.observations))
-        recipe = replace(scored.recipe, before=(*graphs, *scored.recipe.before), method=method, loss=problem.loss)
+        recipe = replace(scored.recipe, before=before, method=method, loss=problem.loss)
         self.context.display.begin("fitting all entries", method.max_iter, method.tol)
         near = self.task.start or contest.splits[0].core(trial.models[0])
         result = run(recipe, problem, near, self.context, thoroughly=True)

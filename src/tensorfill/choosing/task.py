@@ -77,14 +77,13 @@ class Task:
 
     @property
     def before(self) -> tuple[Before, ...]:
-        """The stages before the method that are given with all their settings."""
-        order = ("laplacian", "centre")
-        return tuple(each for name in order if isinstance(each := self.asked.get(name), Before))
+        """The stages before the method that are given with all their settings, in the order of the table."""
+        return tuple(each for name in STAGES if isinstance(each := self.asked.get(name), Before))
 
     @property
     def after(self) -> tuple[After, ...]:
-        """The stages after the method that are given with all their settings."""
-        return tuple(each for each in self.asked.values() if isinstance(each, After))
+        """The stages after the method that are given with all their settings, in the order of the table."""
+        return tuple(each for name in STAGES if isinstance(each := self.asked.get(name), After))
 
     @property
     def ordered_modes(self) -> set[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -182,9 +182,6 @@ class SpreadSplit:
 
     problem: SpreadProblem
     held_out: SpreadValues
-
-    graphs: ClassVar[Mapping[int, Any]] = {}
-    """None, because there are no graphs."""
 
     @property
     def held_out_values(self) -> Floats:

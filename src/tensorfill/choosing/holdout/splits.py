@@ -73,9 +73,12 @@ class Split(Reduced):
         The problem of the fitted entries, and the maps from it back to the whole tensor.
     held_out
         The held-out entries of the whole tensor.
+    mu
+        The weight of the graphs, if it is given; None if it is left to a search.
     """
 
     held_out: Observations = field(kw_only=True)
+    mu: float | None = field(default=None, kw_only=True)
     _centred: list[Split] = field(default_factory=list, init=False, repr=False)
 
     def centred(self, clock: Clock) -> Split:
@@ -112,8 +115,8 @@ class Split(Reduced):
         return self.problem.losses(model.predict(observations.coords[some]), some)
 
     def at(self, mu: float) -> Problem:
-        """Return the problem with the roughness of its graphs."""
-        return rough(self.problem, self.graphs, mu)
+        """Return the problem with the roughness of its graphs, which have this weight unless theirs is given."""
+        return rough(self.problem, self.graphs, mu if self.mu is None else self.mu)
 
 
 def losses_of(splits: Sequence[Split], models: Sequence[Model]) -> Floats:

@@ -13,7 +13,6 @@ import numpy as np
 from ..._support.clock import Clock
 from ..._support.parallel import side_by_side
 from ..._support.types import Floats
-from ...graphs.reduction import Graph
 from ...losses import is_score
 from ...methods.base import Callback, Method, Record, Result, Status
 from ...methods.objective import Objective
@@ -44,10 +43,6 @@ class HeldOutSplit(Protocol):
     @property
     def held_out(self) -> object:
         """The held-out entries."""
-
-    @property
-    def graphs(self) -> Mapping[int, Graph]:
-        """The graphs on the slices of the problem, by mode."""
 
     @property
     def held_out_values(self) -> Floats:
@@ -122,8 +117,8 @@ class Trials:
 
     @property
     def stiffnesses(self) -> Sequence[float]:
-        """The weights of the graph Laplacians to try; none without graphs."""
-        return STIFFNESSES if self.splits[0].graphs else ()
+        """The weights of the graph Laplacians to try; none without graphs, or if their weight is given."""
+        return STIFFNESSES if any(split.graphs and split.mu is None for split in self.local) else ()
 
     def problem_at(self, mu: float) -> Objective[Any, Any]:
         """Return the problem of the first split, with the roughness of its graphs."""
