@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from .methods.nort import SmoothedNort as SmoothedNort
     from .methods.problem import Problem as Problem
     from .methods.rescal import Rescal as Rescal
+    from .methods.simple import Effects as Effects
+    from .methods.simple import Interpolation as Interpolation
+    from .methods.simple import Mean as Mean
     from .methods.softimpute import SoftImpute as SoftImpute
     from .methods.tucker_als import TuckerAls as TuckerAls
     from .observations import Observations as Observations
@@ -60,8 +63,11 @@ _HOMES = {home.partition(":")[2]: home for home, _ in METHODS.values()} | {
     "Centre": "choosing.stages.centre:Centre",
     "Choice": "choosing.holdout.splits:Choice",
     "Clock": "_support.clock:Clock",
+    "Effects": "methods.simple:Effects",
     "Fit": "fit:Fit",
     "Graphs": "choosing.stages.graphs:Graphs",
+    "Interpolation": "methods.simple:Interpolation",
+    "Mean": "methods.simple:Mean",
     "Method": "methods.base:Method",
     "Observations": "observations:Observations",
     "Polish": "choosing.stages.polish:Polish",

@@ -214,15 +214,18 @@ def complete(
         job = _without_a_start_of_another_kind(job, methods[0], start)
     warn_of_nothing_missing(job.observations, job.task.loss)
     every = method != "auto" or bool(job.task.stages_asked())
+    simple = not every and not settings
     with (
         Interrupts(clock) as interrupts,
-        opened(checkpoint, lambda: _identity(job, [*methods, every], seed), fresh=resume is False) as clock.journal,
+        opened(
+            checkpoint, lambda: _identity(job, [*methods, every, simple], seed), fresh=resume is False
+        ) as clock.journal,
         Display(progress, clock) as display,
         one_blas_thread,
         threads(n_jobs),
     ):
         context = Context(random, clock, display, callback, interrupts)
-        answer = completed(job.task, methods, context, labels, choosing=choosing, every=every)
+        answer = completed(job.task, methods, context, labels, choosing=choosing, every=every, simple=simple)
         warn_of_empty_slices(answer, job.task, labels)
         warn_of_a_fit_near_zero(answer, job.task)
         warn_of_a_simple_answer(answer, labels)

@@ -125,6 +125,11 @@ class Labels:
             return how[0], self.mode(how[1])
         return how
 
+    def has_order(self, mode: int) -> bool:
+        """Return whether neighbours along a mode can be alike because of their labels."""
+        keys = self.keys[mode]
+        return keys is None or keys.dtype.kind in "iufmM"
+
     def positions(self, mode: str | int, wanted: ArrayLike) -> Integers:
         """Return the index of each wanted label of a mode.
 

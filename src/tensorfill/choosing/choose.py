@@ -7,30 +7,25 @@ as far as the last fit will be, and gets the stages after the method by which he
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from .._support.clock import Clock, TimeUp
-from .._support.types import Floats
 from ..graphs.reduction import Graph
 from ..losses import is_score
 from ..methods.base import Method, Status, Stopped
-from ..methods.effects import Effects
 from ..methods.problem import Problem
-from ..models import Model
 from .centring import are_balanced, are_needed, may_help, zero_of
 from .context import Context
 from .holdout.kinds import Holdout
 from .holdout.splits import Split, losses_of
-from .recipe import Recipe
-from .search.base import PathPoint, Trial, are_better
+from .scored import BestSoFar, Scored
+from .search.base import PathPoint, Trial
 from .search.table import search_for
-from .search.trials import Search, Trials
-from .search.walk import Walk
+from .search.trials import Trials
+from .simple import simple_answers, stage_alone
 from .stages.base import After, Before
 from .stages.centre import Centre, can_centre, is_of_differences
 from .stages.table import stages_after
@@ -43,81 +38,6 @@ MOST_ROUNDS = 2
 
 SHARE_ALONE = 0.1
 """The share of the time that is left in which it shows how good a stage is without any method."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """A recipe that was run on every split.
-
-    Parameters
-    ----------
-    recipe
-        The recipe.
-    splits, models
-        The splits as the stages before the method leave them, and the answer on each.
-    losses
-        The loss at each held-out entry.
-    trials, search, trial
-        Where it was found.
-    """
-
-    recipe: Recipe
-    splits: Sequence[Split]
-    models: Sequence[Model]
-    losses: Floats
-    trials: Trials
-    search: Search
-    trial: Trial
-
-    @classmethod
-    def of(cls, trials: Trials, search: Search, trial: Trial, before: tuple[Before, ...]) -> Scored:
-        """Return a trial of a search, with the stages before the method."""
-        recipe = Recipe(before, method=trial.method)
-        return cls(recipe, trials.local, trial.models, trial.losses, trials, search, trial)
-
-    def beats(self, other: Scored | None) -> bool:
-        """Return whether it is better than another answer, or than none, by more than chance."""
-        return other is None or are_better(self.losses, other.losses, clipped=self.trials.clipped)
-
-    @property
-    def whole_model(self) -> Model:
-        """The model of the whole tensor on the first split."""
-        return self.splits[0].whole(self.models[0])
-
-    def final(self, entries: int) -> Method:
-        """Return the method with what was chosen, for a fit of this many entries."""
-        return self.search.final(self.trials, entries)
-
-
-class BestSoFar:
-    """The best answer, kept while others are looked for: a run that is stopped at any time has it.
-
-    It is the `champion` among the contenders so far, or the `current` answer of the one at work.
-    """
-
-    def __init__(self) -> None:
-        self.champion: Scored | None = None
-        self.current: Scored | None = None
-
-    @property
-    def answer(self) -> Scored | None:
-        """The best answer; None if there is none yet."""
-        if self.current is not None and self.current.beats(self.champion):
-            return self.current
-        return self.champion
-
-    @property
-    def working(self) -> Scored:
-        """The answer of the contender at work, which must have one."""
-        if self.current is None:
-            raise ValueError("No method has an answer yet.")
-        return self.current
-
-    def settle(self) -> Scored:
-        """Keep the better of the last contender and those before it, and return the last one's answer."""
-        last = self.working
-        self.champion, self.current = self.answer, None
-        return last
 
 
 @dataclass(eq=False)
@@ -139,6 +59,8 @@ class Contest:
         What accompanies the run.
     given
         Further stages before the method that are given, and done to the splits already.
+    unordered
+        Modes whose labels have no order.
     """
 
     problem: Problem
@@ -148,8 +70,10 @@ class Contest:
     asked: Mapping[str, Any]
     context: Context
     given: tuple[Before, ...] = ()
+    unordered: Collection[int] = ()
     best: BestSoFar = field(default_factory=BestSoFar)
     searches: list[Trials] = field(default_factory=list)
+    fields: list[Scored] = field(default_factory=list)
 
     @property
     def points(self) -> list[PathPoint]:
@@ -166,12 +90,27 @@ class Contest:
         return found
 
     @cached_property
+    def quick(self) -> list[Scored]:
+        """Answers that take a moment."""
+        return simple_answers(self.splits, self.context.clock, self.unordered)
+
+    @property
+    def simple(self) -> list[Scored]:
+        """The simple answers: those that take a moment, and stages without any method if they have been tried."""
+        return [*self.quick, *self.fields]
+
+    def or_simpler(self, scored: Scored | None) -> Scored:
+        """Return an answer, or the simple one that has a lower loss at the held-out entries."""
+        simple = min(self.simple, key=lambda each: float(each.losses.mean()))
+        return simple if scored is None or simple.losses.mean() < scored.losses.mean() else scored
+
+    @cached_property
     def rival(self) -> float:
         """About the lowest mean loss of a stage without any method, which tells methods when to give up.
 
         It is infinite if there is no such stage, or if it takes more than a small share of the time that is left.
         """
-        losses, clock = [math.inf], self.context.clock
+        clock = self.context.clock
         own = clock.part(SHARE_ALONE)
         try:
             for kind, proposed in self.proposed.items():
@@ -179,17 +118,17 @@ class Contest:
                 for stage in kind.rivals(proposed):
                     pairs = zip(self.splits, answers, strict=True)
                     answers = [stage.improve(each.problem, zero_of(each), own, near) for each, near in pairs]
-                    losses.append(float(losses_of(self.splits, answers).mean()))
+                    self.fields.append(stage_alone(self.splits, stage, answers))
         except TimeUp:
             clock.check()
-        return min(losses)
+        return min((float(each.losses.mean()) for each in self.fields), default=math.inf)
 
     def is_far_behind(self, scored: Scored) -> bool:
         """Return whether a stage alone is so much better that the last sweeps of a method do not matter."""
         return bool(scored.losses.mean() > FAR_BEHIND * self.rival)
 
 
-def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True) -> Scored:
+def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True, simple: bool = False) -> Scored:
     """Return the best recipe of several methods, and what it gives on the splits.
 
     Parameters
@@ -201,6 +140,8 @@ def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True) -
     every
         Whether all methods are tried. If not, the first whose answer leaves nothing to find is the last, and only the
         best gets the stages after the method.
+    simple
+        Whether simple answers are contenders too.
     """
     clock, best = contest.context.clock, contest.best
     for number, method in enumerate(methods):
@@ -216,7 +157,7 @@ def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True) -
         best.settle()
     clock.check()
     best.current = best.answer
-    return best.working
+    return contest.or_simpler(best.working) if simple else best.working
 
 
 def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = True) -> Scored:
@@ -365,18 +306,6 @@ def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock)
     wanted = isinstance(asked, kind)
     better = wanted or kind.is_kept(asked, best.losses, scored.losses, is_better=best.beats(scored))
     return best if better else scored
-
-
-# Answers that need no search
-
-
-def effects_alone(splits: Sequence[Split], clock: Clock) -> Scored:
-    """Return the mean and the effects as an answer on every split, soon if the clock has expired."""
-    before = (Centre(),) if can_centre(splits[0].problem.loss) else ()
-    parts = [split.centred(clock) for split in splits] if before else splits
-    # Its own clock and generator: the time may be up, and nothing else must depend on the moment.
-    trials = Trials(parts, Context(np.random.default_rng(0)), tuple(stage.brief for stage in before))
-    return Scored.of(trials, Walk(Effects()), trials.run(Effects(), None, tried={}), before)
 
 
 def status_of(stop: BaseException) -> Status:

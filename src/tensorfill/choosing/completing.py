@@ -20,12 +20,12 @@ from ..labels import Labels
 from ..losses import Square
 from ..losses.robust import EFFICIENT, is_robust, make_robust, noise_scale
 from ..methods.base import Callback, Method, Record, Result, Stopped
-from ..methods.effects import Effects
 from ..methods.problem import Problem
+from ..methods.simple import Effects
 from ..models import Model
 from ..observations import Observations
 from .baselines import Baseline, baselines_of
-from .choose import Contest, Scored, choose, effects_alone, status_of
+from .choose import Contest, choose, status_of
 from .context import Context
 from .corrupt import Watch, named_robust, rough_fit
 from .error_bars import ErrorBars
@@ -36,7 +36,9 @@ from .judging import corrupt_entries
 from .outliers import are_outliers
 from .recipe import Recipe
 from .run import run
+from .scored import Scored
 from .search.base import PathPoint
+from .simple import effects_alone
 from .stages.base import Lift, Reduced
 from .stages.centre import Centre, is_of_differences
 from .stages.empty_slices import EmptySlices, fill_empty_slices
@@ -79,7 +81,14 @@ class Answer:
 
 
 def completed(
-    task: Task, methods: Sequence[Method], context: Context, labels: Labels, *, choosing: bool, every: bool
+    task: Task,
+    methods: Sequence[Method],
+    context: Context,
+    labels: Labels,
+    *,
+    choosing: bool,
+    every: bool,
+    simple: bool = False,
 ) -> Answer:
     """Return the answer to a task.
 
@@ -97,9 +106,11 @@ def completed(
         Whether entries are held out to choose what is left open.
     every
         Whether all methods are tried; see `choose`.
+    simple
+        Whether simple answers are contenders too.
     """
     work, methods = Work.of(task, methods, context)
-    answer = work.best_of(methods, labels, every=every) if choosing else work.as_given(methods[0])
+    answer = work.best_of(methods, labels, every=every, simple=simple) if choosing else work.as_given(methods[0])
     answer = filled(answer, work.places, work.fitted, tuple(task.graphs))
     return work.context.scale.up(answer, answer.recipe.method)
 
@@ -155,7 +166,7 @@ class Work:
             return self._best_so_far(stop)
         return Answer(_resolved(recipe, problem), result, corrupt=self._corrupt_beside(result.model))
 
-    def contest(self, methods: Sequence[Method]) -> Contest:
+    def contest(self, methods: Sequence[Method], labels: Labels) -> Contest:
         """Choose the width of kernels, judge which entries are corrupt, if the loss asks for it, and hold entries out.
 
         If every method takes the robust loss itself, all entries stay, and held-out ones are judged by that loss too.
@@ -169,19 +180,20 @@ class Work:
         mu = next((stage.mu for stage in task.before if isinstance(stage, Graphs)), None)
         given = tuple(stage for stage in task.before if not isinstance(stage, Graphs | Centre))
         splits = [replace(split, mu=mu).by(given, context.clock) for split in splits]
-        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given)
+        unordered = {mode for mode in range(len(labels.names)) if not labels.has_order(mode)}
+        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given, unordered)
         return self._contest
 
-    def best_of(self, methods: Sequence[Method], labels: Labels, *, every: bool) -> Answer:
+    def best_of(self, methods: Sequence[Method], labels: Labels, *, every: bool, simple: bool = False) -> Answer:
         """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it."""
         try:
             with self.context.interrupts.welcome():
-                contest = self.contest(methods)
-                scored = choose(contest, methods, every=every)
+                contest = self.contest(methods, labels)
+                scored = choose(contest, methods, every=every, simple=simple)
                 recipe, result = self._refitted(contest, scored)
         except STOPS as stop:
-            return self._compared(self._best_so_far(stop), labels)
-        return self._compared(self._with_error_bars(contest, scored, recipe, result), labels)
+            return self._compared(self._best_so_far(stop))
+        return self._compared(self._with_error_bars(contest, scored, recipe, result))
 
     # The stages
 
@@ -213,11 +225,8 @@ class Work:
     def _refitted(self, contest: Contest, scored: Scored) -> tuple[Recipe, Result]:
         """Fit all entries with what was chosen."""
         problem, trial = contest.problem, scored.trial
-        mu = contest.splits[0].mu
-        graphs = (Graphs(contest.graphs, trial.point.mu if mu is None else mu),) if contest.graphs else ()
-        before = (*graphs, *contest.given, *scored.recipe.before)
-        method = scored.final(len(problem.observations))
-        recipe = replace(scored.recipe, before=before, method=method, loss=problem.loss)
+        recipe = _for_all_entries(contest, scored)
+        method = recipe.method
         self.context.display.begin("fitting all entries", method.max_iter, method.tol)
         near = self.task.start or contest.splits[0].core(trial.models[0])
         result = run(recipe, problem, near, self.context, thoroughly=True)
@@ -236,24 +245,25 @@ class Work:
         bars = ErrorBars(held_out.residuals, resemblance(contest, scored.whole_model), held_out=held_out)
         return Answer(replace(recipe, holdout=contest.holdout), result, contest.points, bars, corrupt)
 
-    def _compared(self, answer: Answer, labels: Labels) -> Answer:
+    def _compared(self, answer: Answer) -> Answer:
         """Return the answer beside simple ones at the held-out entries, unless the user stops here."""
         if self._contest is None or answer.error_bars is None or answer.error_bars.held_out is None:
             return answer
         self.context.display.begin("comparing with simple answers", None)
         try:
-            return replace(answer, baselines=baselines_of(self._contest.splits, answer.error_bars.held_out, labels))
+            return replace(answer, baselines=baselines_of(self._contest.simple, answer.error_bars.held_out))
         except KeyboardInterrupt:
             return answer
 
     def _best_so_far(self, stop: BaseException) -> Answer:
-        """Return the best answer of a run that was stopped: the mean and the effects, if nothing beats them."""
+        """Return the best answer of a run that was stopped: a simple one, if no other has a lower error."""
         status, contest = status_of(stop), self._contest
         if contest is not None:
-            scored = effects_alone(contest.splits, self.context.clock)
-            best = contest.best.answer
-            if best is not None and not scored.beats(best):
-                scored = best
+            scored = contest.or_simpler(contest.best.answer)
+            if scored in contest.quick:
+                recipe = _for_all_entries(contest, scored)
+                result = run(recipe, contest.problem, context=Context(np.random.default_rng(0)))
+                return self._with_error_bars(contest, scored, recipe, replace(result, status=status))
             result = replace(scored.trial.results[0], model=scored.whole_model, status=status)
             core = None if not scored.recipe.after else contest.splits[0].core(scored.trial.models[0])
             recipe = replace(scored.recipe, loss=contest.problem.loss)
@@ -282,6 +292,18 @@ class Work:
     def _corrupt_beside(self, model: Model) -> Booleans | None:
         """Return which entries an answer of all entries takes for corrupt; None without a robust loss."""
         return are_outliers(self.task.observations, model) if is_robust(self.task.loss) else None
+
+
+def _for_all_entries(contest: Contest, scored: Scored) -> Recipe:
+    """Return the recipe for all entries, with what was chosen on the splits."""
+    mu = contest.splits[0].mu
+    graphs = (Graphs(contest.graphs, scored.trial.point.mu if mu is None else mu),) if contest.graphs else ()
+    return replace(
+        scored.recipe,
+        before=(*graphs, *contest.given, *scored.recipe.before),
+        method=scored.final(len(contest.problem.observations)),
+        loss=contest.problem.loss,
+    )
 
 
 def resemblance(contest: Contest, model: Model) -> Floats | None:

@@ -22,8 +22,8 @@ from ..choosing.stages.table import STAGES
 from ..losses import LOSSES, Loss
 from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
 from ..methods.base import Method, Record, Status
-from ..methods.effects import Effects
 from ..methods.registry import METHODS
+from ..methods.simple import Effects, Interpolation, Mean
 from ..observations import Observations
 from ..penalties import PENALTIES, Elementwise, Penalty
 
@@ -57,7 +57,7 @@ OWN = StandIn(Unsaved, (Method, Loss, Robust, Penalty, Elementwise, Observations
 def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
         Baseline, TimedStage, Timing, *STAGES.values(),
-        *METHODS.values(), Effects, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
+        *METHODS.values(), Effects, Interpolation, Mean, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
         SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Recipe, Record, SliceFill,
         Unsaved,
     ]  # fmt: skip

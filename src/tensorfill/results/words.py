@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .._support.words import numbers, percent, sizes, written
 from ..choosing.doubts import doubt_of
 from ..losses import Logistic, is_score
+from ..methods.simple import Interpolation, Simple
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -65,11 +66,24 @@ def _data(fit: Fit) -> str:
 
 
 def _method(fit: Fit) -> str:
-    chosen = f", lam {numbers(fit.lam)}" if fit.lam else ""
-    ranks = " ".join(map(str, fit.ranks)) or "none"
-    tried = f", the best of {len(fit.path)} trials" if fit.path is not None and len(fit.path) > 1 else ""
-    around = "".join(f", {stage.brief}" for stage in fit.recipe.stages if stage.brief)
-    return f"{fit.method.name}, rank{'s' if len(fit.ranks) > 1 else ''} {ranks}{chosen}{around}{tried}"
+    alone = [stage for stage in fit.recipe.after if stage.alone]
+    parts = [f"{alone[0].title.lower()} alone"] if alone else [called(fit), *_ranks(fit)]
+    parts += [f"lam {numbers(fit.lam)}"] if fit.lam and not alone else []
+    parts += [stage.brief for stage in fit.recipe.stages if stage.brief and stage not in alone]
+    parts += [f"the best of {len(fit.path)} trials"] if fit.path is not None and len(fit.path) > 1 else []
+    return ", ".join(parts)
+
+
+def called(fit: Fit) -> str:
+    """Return the name of the method, with the mode of an interpolation."""
+    along = f" along {fit.labels.in_words(fit.method.along)}" if isinstance(fit.method, Interpolation) else ""
+    return f"{fit.method.name}{along}"
+
+
+def _ranks(fit: Fit) -> list[str]:
+    if not any(fit.ranks) and isinstance(fit.method, Simple):
+        return []
+    return [f"rank{'s' if len(fit.ranks) > 1 else ''} {' '.join(map(str, fit.ranks)) or 'none'}"]
 
 
 def _error(fit: Fit) -> str:

@@ -54,7 +54,6 @@ class HeldOut:
 
         `around` has all observed entries.
         """
-        pairs = list(zip(splits, models, strict=True))
         far = None
         # With graphs, a split has only some slices, and distances within these are not informative.
         if not splits[0].graphs:
@@ -62,7 +61,7 @@ class HeldOut:
         return cls(
             np.concatenate([split.held_out.coords for split in splits]),
             observed_values(splits),
-            np.concatenate([expected(split.problem.loss, split.predict(model)) for split, model in pairs]),
+            predicted_values(splits, models),
             far,
             around,
         )
@@ -143,6 +142,12 @@ class HeldOut:
 def observed_values(splits: Sequence[Split]) -> Floats:
     """Return the values of the held-out entries of every split, on the scale of the data."""
     return np.concatenate([restore(split.problem.loss, split.held_out.values) for split in splits])
+
+
+def predicted_values(splits: Sequence[Split], models: Sequence[Model]) -> Floats:
+    """Return the predictions of a model for each split at its held-out entries, on the scale of the data."""
+    pairs = zip(splits, models, strict=True)
+    return np.concatenate([expected(split.problem.loss, split.predict(model)) for split, model in pairs])
 
 
 def distances_to(coords: Integers, fitted: Observations) -> Integers:

@@ -1,5 +1,1 @@
-"""The mean and the effect of each index: how they are fitted, and as a method that predicts nothing else."""
-
-from .method import Effects
-
-__all__ = ["Effects"]
+"""A mean and an effect of each index, fitted to the observed entries."""
