@@ -18,6 +18,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
+from .._support.clock import Clock
 from .._support.ordering import groups_of
 from .._support.types import Floats, Integers
 
@@ -28,6 +29,10 @@ MOST_DENSE = 1000
 
 MOST_DIRECT = 300
 """Eigenvectors of larger matrices are computed by Lanczos iterations."""
+
+MOST_RESTARTS = 100
+"""Lanczos iterations are restarted at most this often. Eigenvalues that need more are crowded together, as those of
+noise are."""
 
 FLIPS = 2
 """How often random signs are drawn."""
@@ -66,27 +71,29 @@ class SparseUnfoldings:
         The shape of the tensor.
     modes
         The modes to unfold along.
+    clock
+        Long work raises `TimeUp` when it expires.
     """
 
-    def __init__(self, coords: Integers, shape: Sequence[int], modes: Sequence[int]) -> None:
-        self.shape, self.modes = tuple(shape), tuple(modes)
+    def __init__(
+        self, coords: Integers, shape: Sequence[int], modes: Sequence[int], clock: Clock | None = None
+    ) -> None:
+        self.shape, self.modes, self.clock = tuple(shape), tuple(modes), clock or Clock()
         self._columns = {mode: _columns(coords, self.shape, mode) for mode in self.modes}
 
     def leading(self, mode: int, values: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the largest eigenvalues, decreasing, of the Gram matrix without its diagonal, and eigenvectors."""
+        """Return the largest eigenvalues, decreasing, of the Gram matrix without its diagonal, and eigenvectors.
+
+        There are at most as many as columns: the matrix has no more positive eigenvalues.
+        """
         size = self.shape[mode]
-        count = min(count, size)
+        count = min(count, size, len(self._columns[mode].starts) - 1)
         gram: Any = self._gram(mode, values)
         if size <= MOST_DIRECT or count >= size - 1:
             gram = gram if isinstance(gram, np.ndarray) else gram @ np.eye(size)
             found, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)
         else:
-            start = rng.standard_normal(size)
-            try:
-                found, vectors = scipy.sparse.linalg.eigsh(gram, k=count, which="LA", v0=start, tol=1e-4)
-            except scipy.sparse.linalg.ArpackError:
-                # No two entries share a column, so the matrix is zero, and all directions are equally good.
-                found, vectors = np.zeros(count), np.linalg.qr(rng.standard_normal((size, count)))[0]
+            found, vectors = _by_lanczos(gram, count, rng)
         order = np.argsort(-found)
         return found[order], vectors[:, order]
 
@@ -154,11 +161,29 @@ class SparseUnfoldings:
             return np.asarray(off_diagonal_gram(columns.rows, columns.starts, numbers, size))
         matrix = scipy.sparse.csc_array((numbers, columns.rows, columns.starts), shape=(size, len(columns.starts) - 1))
         rows, diagonal = matrix.tocsr(), np.bincount(columns.rows, weights=numbers**2, minlength=size)
-        return scipy.sparse.linalg.LinearOperator(
-            (size, size),
-            matvec=lambda x: rows @ (matrix.T @ x.ravel()) - diagonal * x.ravel(),
-            dtype=np.float64,
-        )
+
+        def product(vector: Floats) -> Floats:
+            self.clock.check()
+            made: Floats = rows @ (matrix.T @ vector.ravel()) - diagonal * vector.ravel()
+            return made
+
+        return scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
+
+
+def _by_lanczos(gram: Any, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues of a symmetric matrix, and eigenvectors; fewer if the others are too crowded."""
+    start = rng.standard_normal(gram.shape[0])
+    try:
+        found, vectors = scipy.sparse.linalg.eigsh(gram, k=count, which="LA", v0=start, tol=1e-4, maxiter=MOST_RESTARTS)
+    except scipy.sparse.linalg.ArpackNoConvergence as stopped:
+        found, vectors = stopped.eigenvalues, stopped.eigenvectors
+    except scipy.sparse.linalg.ArpackError:
+        found = np.zeros(0)
+    if not len(found):
+        # The matrix is zero, because no two entries share a column, or all its eigenvalues are alike: any direction is
+        # as good as another.
+        found, vectors = np.zeros(count), np.linalg.qr(rng.standard_normal((len(start), count)))[0]
+    return found, vectors
 
 
 def _columns(coords: Integers, shape: tuple[int, ...], mode: int) -> _Columns:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
+from ..._support.clock import Clock
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from .joint import Found
@@ -51,13 +52,14 @@ def terms_along(
     sizes = [size for other, size in enumerate(unfoldings.shape) if other != mode]
     found = []
     for direction, column in zip(directions.T, contracted.T, strict=True):
-        strength, vectors = _leading_term(others, column, sizes, rng)
+        unfoldings.clock.check()
+        strength, vectors = _leading_term(others, column, sizes, rng, unfoldings.clock)
         found.append((strength, [*vectors[:mode], direction, *vectors[mode:]]))
     return found
 
 
 def _leading_term(
-    coords: Integers, values: Floats, shape: Sequence[int], rng: np.random.Generator
+    coords: Integers, values: Floats, shape: Sequence[int], rng: np.random.Generator, clock: Clock
 ) -> tuple[float, list[Floats]]:
     """Return one direction for each mode: the leading one of the largest mode, and then those of the rest."""
     if len(shape) == 1:
@@ -66,7 +68,7 @@ def _leading_term(
     if len(shape) == 2:
         return _leading_pair(_matrix(coords, values, shape), rng.standard_normal(shape[1]))
     mode = int(np.argmax(shape))
-    unfoldings = SparseUnfoldings(coords, shape, [mode])
+    unfoldings = SparseUnfoldings(coords, shape, [mode], clock)
     direction = unfoldings.leading(mode, values, 1, rng)[1]
     return terms_along(unfoldings, mode, values, direction, rng)[0]
 

@@ -70,7 +70,7 @@ class Growth:
 
     @cached_property
     def _unfoldings(self) -> SparseUnfoldings:
-        return SparseUnfoldings(self.observations.coords, self.observations.shape, self.free)
+        return SparseUnfoldings(self.observations.coords, self.observations.shape, self.free, self._clock)
 
     @cached_property
     def _mixtures(self) -> Mixtures | None:

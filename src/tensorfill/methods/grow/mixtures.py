@@ -88,11 +88,11 @@ class Mixtures:
         self._cells = np.ravel_multi_index(tuple(coords[:, small].T), self._small_sizes)
         sizes = [shape[mode] for mode in large]
         dense = [place for place, size in enumerate(sizes) if size <= MOST_INDICES]
-        self._entries = SparseUnfoldings(coords[:, large], sizes, dense)
+        self._entries = SparseUnfoldings(coords[:, large], sizes, dense, self._clock)
         # Entries that differ only in the small modes are summed.
         self._order, self._starts = groups_of(coords[:, large], tuple(sizes))
         self._places = np.array(coords[self._order[self._starts]][:, large], dtype=np.int64, order="C")
-        self._unfoldings = SparseUnfoldings(self._places, sizes, range(len(sizes)))
+        self._unfoldings = SparseUnfoldings(self._places, sizes, range(len(sizes)), self._clock)
         pairs = sum(self._unfoldings.pairs(mode) for mode in self._unfoldings.modes)
         self._is_joint = len(sizes) == 3 == len(dense)
         # Without joint terms, every mode is tried with all weights.
