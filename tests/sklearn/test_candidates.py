@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tensorfill import Clock
+from tensorfill._support.clock import TimeUp
 from tensorfill.sklearn import MatrixImputer
-from tensorfill.sklearn.bases import Normal, choose_base
+from tensorfill.sklearn.bases import RIDGES, Normal, choose_base
 from tensorfill.sklearn.combining import FEWEST_ROWS, Corrections, learn_corrections
 from tensorfill.sklearn.corrections import CORRECTIONS, Kernel, NearestRows, OfTheColumn
 from tensorfill.sklearn.gaussian import Gaussian
@@ -160,12 +162,33 @@ class TestCorrections:
 
     def test_no_column_is_begun_after_the_time(self):
         _, _, holed = correlated()
-        normal = Normal(1.0)
+        normal, over = Normal(1.0), Clock()
+        over.end()
         found = learn_corrections(
-            holed, normal.fit(holed), normal.fit, ["kernel"], np.ones(holed.shape), np.random.default_rng(0), until=0.0
+            holed, normal.fit(holed), normal.fit, ["kernel"], np.ones(holed.shape), np.random.default_rng(0), clock=over
         )
         assert isinstance(found, Corrections)
         assert not found.columns
+
+    @pytest.mark.parametrize("names", [["low_rank"], ["gaussian"], "auto"])
+    def test_a_fit_without_any_time_is_still_a_fit(self, names):
+        _, _, holed = correlated()
+        imputer = MatrixImputer(candidates=names, time_limit=1e-9, random_state=0)
+        filled = imputer.fit_transform(holed)
+        assert np.isfinite(filled).all()
+        assert not imputer.corrections_.columns
+
+    def test_every_step_looks_at_the_clock(self):
+        """Each step is given a clock that is over, and ends with the least that it can do."""
+        _, _, holed = correlated()
+        over = Clock()
+        over.end()
+        odds = missing_odds(holed, np.random.default_rng(0), over)
+        assert all(len(np.unique(column)) == 1 for column in odds.T)
+        with pytest.raises(TimeUp):
+            Normal(1.0).fit(holed, over)
+        base, _ = choose_base(holed, None, True, np.ones(holed.shape), np.random.default_rng(0), over)
+        assert base == Normal(RIDGES[0])
 
 
 class TestChoice:

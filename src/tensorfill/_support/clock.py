@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from .checks import real_number
 from .journal import NO_JOURNAL, Journal
@@ -12,6 +14,10 @@ from .journal import NO_JOURNAL, Journal
 now: Callable[[], float] = time.monotonic
 """The time source of all clocks. Experiments replace it by CPU time, which does not depend on other work on the
 machine."""
+
+
+GRACE = 0.5
+"""Seconds that a step of a method may take after the end, before it is given up."""
 
 
 class TimeUp(Exception):
@@ -61,6 +67,21 @@ class Clock:
         """Whether the time limit has been reached."""
         return self.remaining == 0.0
 
+    @property
+    def overdue(self) -> float:
+        """Seconds since the end; minus infinity without a limit."""
+        own = -math.inf if self.limit is None else self.elapsed - self.limit
+        return own if self._within is None else max(own, self._within.overdue)
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Make this the clock that `check_time` looks at, in this thread."""
+        token = _at_work.set(self)
+        try:
+            yield
+        finally:
+            _at_work.reset(token)
+
     def check(self) -> None:
         """Raise `TimeUp` if the time limit has been reached."""
         if self.expired:
@@ -78,3 +99,23 @@ class Clock:
     def end(self) -> None:
         """End the run: the clock counts as expired from here on."""
         self.limit = 0.0
+
+
+_at_work: ContextVar[Clock | None] = ContextVar("clock", default=None)
+
+
+def time_is_up() -> bool:
+    """Return whether the clock of the method at work has expired."""
+    clock = _at_work.get()
+    return clock is not None and clock.expired
+
+
+def check_time() -> None:
+    """Raise `TimeUp` if a step of the method at work goes on too long after the end of its clock.
+
+    A solver is given a problem, and no clock: its loop looks at the clock after each step. Long steps call this between
+    their parts. A step that is nearly done may end, so that a run can be resumed where it was stopped.
+    """
+    clock = _at_work.get()
+    if clock is not None and clock.overdue > GRACE:
+        raise TimeUp

@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, Protocol
 import numpy as np
 import scipy.linalg
 
+from .._support.clock import check_time
 from .._support.types import Floats
 from .tall import Tall, V
 
@@ -146,6 +147,7 @@ def subspace_svd(matrix: Unfolding[V], start: Floats, sweeps: int) -> Decomposit
     """
     a = start
     for _ in range(sweeps):
+        check_time()
         block, gram, product = matrix.round_trip(a)
         mix, least = whitening_by(gram)
         if least <= WELL_CONDITIONED:

@@ -245,7 +245,7 @@ class Method(ABC):
         callback
             Called after every iteration with its record and the model so far; a true return value stops the run.
         clock
-            Stops the run when it expires, after one iteration at the earliest.
+            Stops the run when it expires, after one iteration at the earliest unless that takes long.
         at_least
             It does not count as converged before this many iterations, because momentum must build up and the first
             steps change little.
@@ -289,7 +289,8 @@ class Method(ABC):
 
         def iterated(draft: Draft) -> Result:
             limits = Limits(self.max_iter, self.tol, at_least)
-            return Loop(prepare(rng), rng, draft, score).run(limits, callback, clock)
+            with clock.at_work():
+                return Loop(prepare(rng), rng, draft, score).run(limits, callback, clock)
 
         return clock.journal.recall(
             ("solve", self, problem, start, held_out, at_least),

@@ -27,7 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._support.clock import Clock
+from .._support.clock import Clock, time_is_up
 from .._support.types import Floats
 from ..algebra.entry_products import TermEntries
 from ..algebra.factored_roughness import roughness_of_cp
@@ -38,6 +38,7 @@ from .base import Callback, Method, Progress, Result
 from .lbfgs import LBFGS
 from .problem import Problem
 from .settings import auto_or, one_axis, real, setting, weight_path, whole
+from .terms import check_terms, most_terms
 
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30)
 """The ranks to try."""
@@ -100,6 +101,11 @@ class CP(Method):
         power=lambda loss, order: loss - 2 / order,
         path=weight_path("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=lambda problem: ridge_unit(problem)),
     )
+
+    def check(self, problem: Problem) -> None:
+        """Refuse more terms than the data can hold."""
+        super().check(problem)
+        check_terms(self.rank, problem.observations)
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` is a CP model of the shape of the data."""
@@ -223,8 +229,7 @@ class CPObjective:
 
 def possible_ranks(observations: Observations) -> list[int]:
     """Return the ranks to try: those with fewer parameters than entries, and always the first."""
-    shape = observations.shape
-    most = min(len(observations) / sum(shape), math.prod(shape) / max(shape))
+    most = min(len(observations) / sum(observations.shape), most_terms(observations))
     return [rank for rank in RANKS if rank <= most] or [RANKS[0]]
 
 
@@ -250,7 +255,7 @@ def usable_curvature(loss: Loss) -> float:
 def with_terms(
     problem: Problem, entries: TermEntries, start: Model | None, rank: int, rng: np.random.Generator
 ) -> list[Floats]:
-    """Return the factors of `start`, with terms of the residuals appended up to the rank."""
+    """Return the factors of `start`, with terms of the residuals appended up to the rank while there is time."""
     observations = problem.observations
     factors = [np.zeros((size, 0), observations.dtype) for size in observations.shape]
     seen = np.zeros_like(observations.values)
@@ -259,7 +264,9 @@ def with_terms(
         seen = entries.values(_joined(factors), factors[0].shape[1])
     # The gradient step of the loss at each entry: the residual, for the square loss.
     residuals = -problem.gradient(seen) / usable_curvature(problem.loss)
-    for _ in range(factors[0].shape[1], rank):
+    for count in range(factors[0].shape[1], rank):
+        if count and time_is_up():
+            break
         term = leading_term(entries, residuals, observations.shape, rng)
         seen = entries.values(_joined(term.factors), 1)
         term.weights[0] *= _best_multiple(seen, residuals)

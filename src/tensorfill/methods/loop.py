@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._support.clock import Clock
+from .._support.clock import Clock, TimeUp
 from .._support.journal import Draft
 from .._support.records import Records
 from .._support.scaling import ERROR, OBJECTIVE
@@ -254,6 +254,9 @@ class Loop:
                     self._draft.offer(partial(self._state, self._resumable), last=status is not Status.MAX_ITER)
                 if status is not Status.MAX_ITER:
                     break
+        except TimeUp:
+            # In the middle of a long step, which leaves the solver where it was.
+            status = Status.TIME_LIMIT
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Result(solver.model(), status, History(self._records))

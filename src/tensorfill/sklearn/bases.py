@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.types import Floats
+from .._support.clock import Clock, TimeUp
+from .._support.types import Booleans, Floats
 from ..choosing.doubts import DoubtfulFitWarning
 from ..completion import complete
 from ..fit import Fit
@@ -51,8 +53,8 @@ class Base(Protocol):
     def name(self) -> str:
         """The name of the projection."""
 
-    def fit(self, rows: Floats) -> Projection:
-        """Return the projection learnt from some rows."""
+    def fit(self, rows: Floats, clock: Clock | None = None) -> Projection:
+        """Return the projection learnt from some rows; it may raise `TimeUp`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +80,10 @@ class LowRankBase:
 
     name = "low_rank"
 
-    def fit(self, rows: Floats) -> Projection:
+    def fit(self, rows: Floats, clock: Clock | None = None) -> Projection:
         """Return the projection onto the column space of some rows."""
         some = Observations.from_dense(rows[~np.isnan(rows).all(axis=1)])
-        return self._of(complete_table(some, self.trial.method, self.rng))
+        return self._of(complete_table(some, self.trial.method, self.rng, clock))
 
     def projection(self) -> Projection:
         """Return the projection onto the column space of all rows."""
@@ -99,13 +101,18 @@ class Normal:
 
     name = "gaussian"
 
-    def fit(self, rows: Floats) -> Projection:
+    def fit(self, rows: Floats, clock: Clock | None = None) -> Projection:
         """Return the projection to the mean of the missing entries, given the observed ones."""
-        return next(projection for ridge, projection in normal_path(rows) if ridge == self.ridge)
+        return next(projection for ridge, projection in normal_path(rows, clock) if ridge == self.ridge)
 
 
 def choose_base(
-    table: Floats, low_rank: LowRankBase | None, try_normal: bool, odds: Floats, rng: np.random.Generator
+    table: Floats,
+    low_rank: LowRankBase | None,
+    try_normal: bool,
+    odds: Floats,
+    rng: np.random.Generator,
+    clock: Clock | None = None,
 ) -> tuple[Base, Projection]:
     """Return the base that fills held-out rows best, and its projection of all rows.
 
@@ -124,40 +131,62 @@ def choose_base(
         The weight of each entry.
     rng
         The random generator that draws the held-out rows.
+    clock
+        When it expires, the low-rank method is the answer or, without one, the distribution with the strongest ridge.
     """
+    clock = clock or Clock()
     rows = rng.permutation(len(table))[: MOST_WORK // table.shape[1] ** 3 + 1]
     table, odds = table[rows], odds[rows]
     held = np.arange(len(table)) < HELD_ROWS * len(table)
     enough = len(table) >= FEWEST_ROWS and 1 < table.shape[1] <= MOST_COLUMNS
     if low_rank is not None and not (try_normal and enough):
         return low_rank, low_rank.projection()
-    normal, errors = _best_normal(table[~held], table[held], odds[held]) if enough else (Normal(RIDGES[0]), np.zeros(0))
+    try:
+        return _better_base(table, held, low_rank, odds, clock, enough=enough)
+    except TimeUp:
+        if low_rank is not None:
+            return low_rank, low_rank.projection()
+        return Normal(RIDGES[0]), Normal(RIDGES[0]).fit(table, Clock())
+
+
+def _better_base(
+    table: Floats, held: Booleans, low_rank: LowRankBase | None, odds: Floats, clock: Clock, *, enough: bool
+) -> tuple[Base, Projection]:
+    """Return the base that fills the held-out rows best."""
+    normal, errors = Normal(RIDGES[0]), np.zeros(0)
+    if enough:
+        normal, errors = _best_normal(table[~held], table[held], odds[held], clock)
     if low_rank is not None:
-        gain = _errors(low_rank.fit(table[~held]), table[held], odds[held]) - errors
+        gain = _errors(low_rank.fit(table[~held], clock), table[held], odds[held]) - errors
         if not gain.mean() > gain.std() / np.sqrt(len(gain)):
             return low_rank, low_rank.projection()
-    return normal, normal.fit(table)
+    return normal, normal.fit(table, clock)
 
 
-def normal_path(rows: Floats) -> Iterator[tuple[float, Projection]]:
+def normal_path(rows: Floats, clock: Clock | None) -> Iterator[tuple[float, Projection]]:
     """Yield each ridge with the projection of the normal distribution of some rows."""
     found = Gaussian.independent(rows)
     for ridge in RIDGES:
-        found = found.fitted(rows, ridge, STEPS)
+        found = found.fitted(rows, ridge, STEPS, clock)
         yield ridge, Projection.of_gaussian(found)
 
 
-def complete_table(table: Observations, method: Method, rng: np.random.Generator, **options: Any) -> Fit:
+def complete_table(
+    table: Observations, method: Method, rng: np.random.Generator, clock: Clock | None, **options: Any
+) -> Fit:
     """Complete a table with unordered rows and columns, whose means have been subtracted."""
+    left = (clock or Clock()).remaining
+    limit = None if math.isinf(left) else max(left, 1e-9)
     with warnings.catch_warnings():
         # Zero is the mean of each column here, which is a good prediction for independent columns.
         warnings.simplefilter("ignore", DoubtfulFitWarning)
-        return complete(table, method=method, smooth=None, centre=False, rng=rng, **options)
+        return complete(table, method=method, smooth=None, centre=False, time_limit=limit, rng=rng, **options)
 
 
-def _best_normal(training: Floats, held: Floats, odds: Floats) -> tuple[Normal, NDArray[np.float64]]:
+def _best_normal(training: Floats, held: Floats, odds: Floats, clock: Clock) -> tuple[Normal, NDArray[np.float64]]:
     """Return the ridge with the least error on held-out rows, and its errors."""
-    trials = [(Normal(ridge), _errors(projection, held, odds)) for ridge, projection in normal_path(training)]
+    path = normal_path(training, clock)
+    trials = [(Normal(ridge), _errors(projection, held, odds)) for ridge, projection in path]
     return min(trials, key=lambda trial: float(trial[1].mean()))
 
 

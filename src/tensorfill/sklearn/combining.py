@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from .._support.clock import Clock, TimeUp
 from .._support.types import Booleans, Floats
 from .corrections import CORRECTIONS, Correction, Maker
 from .left_out import LeftOut
@@ -29,6 +30,9 @@ MOST_SYSTEMS = 2**23
 
 PRIOR = 500.0
 """The weights of a column are shrunk towards those of all columns, as if by this many further entries."""
+
+SHARE_TO_JUDGE = 0.7
+"""The share of the time for predictions of held-out rows, if there is a limit; the rest is for models of all rows."""
 
 LEAST_WEIGHT = 0.02
 """Models with a smaller weight are left out."""
@@ -110,11 +114,11 @@ class _Held:
 def learn_corrections(
     table: Floats,
     projection: Projection,
-    fit_projection: Callable[[Floats], Projection],
+    fit_projection: Callable[[Floats, Clock], Projection],
     names: Sequence[str],
     odds: NDArray[np.float64],
     rng: np.random.Generator,
-    until: float = np.inf,
+    clock: Clock | None = None,
 ) -> Corrections:
     """Learn models of the residuals of a projection in each column.
 
@@ -136,9 +140,11 @@ def learn_corrections(
         The weight of each entry.
     rng
         The random generator.
-    until
-        The time of `time.monotonic` after which no further column is started; columns with many gaps come first.
+    clock
+        Columns that are left when it expires are not corrected; those with many gaps come first.
     """
+    clock = clock or Clock()
+    to_judge = clock.part(SHARE_TO_JUDGE)
     usable = np.flatnonzero((~np.isnan(table)).sum(axis=1) > 1)
     most = min(MOST_ROWS, MOST_SYSTEMS // max(1, projection.rank**2))
     rows = rng.permutation(usable)[:most]
@@ -147,17 +153,20 @@ def learn_corrections(
         return Corrections()
     part, counts, seed = table[rows], odds[rows], int(rng.integers(2**31))
     fold = np.arange(len(rows)) % FOLDS
-    without = [LeftOut(fit_projection(part[fold != each]), part) for each in range(FOLDS)]
+    try:
+        without = [LeftOut(fit_projection(part[fold != each], to_judge), part) for each in range(FOLDS)]
+    except TimeUp:
+        return Corrections()
     known = (~np.isnan(part)).sum(axis=0)
     # Columns without gaps use the weights of the others, unless there are no others.
     lacking: Booleans = np.asarray(np.isnan(table).any(axis=0))
     asked = lacking if lacking.any() else ~lacking
     held: dict[int, _Held] = {}
-    for column in np.argsort(known, kind="stable").tolist():
-        if monotonic() > until:
-            break
-        if asked[column] and known[column] >= FEWEST_ROWS:
-            held[column] = _held_out(without, fold, column, [make for _, make in makers], counts[:, column], seed)
+    with suppress(TimeUp):
+        for column in np.argsort(known, kind="stable").tolist():
+            if asked[column] and known[column] >= FEWEST_ROWS:
+                made = [make for _, make in makers]
+                held[column] = _held_out(without, fold, column, made, counts[:, column], seed, to_judge)
     if not held:
         return Corrections()
     together = _Held(*(np.concatenate(parts) for parts in zip(*(each.parts for each in held.values()), strict=True)))
@@ -166,10 +175,12 @@ def learn_corrections(
     if not gains.mean() > gains.std() / np.sqrt(len(gains)):
         return Corrections()
     own = {column: each.stacked(weights) for column, each in held.items()}
-    if monotonic() <= until:
-        own |= dict.fromkeys(np.flatnonzero(~asked).tolist(), weights)
+    own |= dict.fromkeys(np.flatnonzero(~asked).tolist(), weights)
     left_out = LeftOut(projection, part)
-    columns = [_fitted(left_out, column, [make for _, make in makers], each, seed) for column, each in own.items()]
+    columns: list[CorrectedColumn] = []
+    with suppress(TimeUp):
+        for column, each in own.items():
+            columns.append(_fitted(left_out, column, [make for _, make in makers], each, seed, clock))
     by_name = {
         name: float(sum(w for w, (other, _) in zip(weights, makers, strict=True) if other == name)) for name in names
     }
@@ -183,6 +194,7 @@ def _held_out(
     makers: Sequence[Maker],
     odds: NDArray[np.float64],
     seed: int,
+    clock: Clock,
 ) -> _Held:
     """Return the residuals of a column, and their predictions by models of other rows."""
     seen = without[0].seen[:, column]
@@ -195,20 +207,26 @@ def _held_out(
             continue
         left[test] = target[test]
         for place, make in enumerate(makers):
+            clock.check()
             predicted[test, place] = make(seed, column).fit(features[train], target[train]).predict(features[test])
     return _Held(left[seen], predicted[seen], odds[seen])
 
 
 def _fitted(
-    left_out: LeftOut, column: int, makers: Sequence[Maker], weights: NDArray[np.float64], seed: int
+    left_out: LeftOut,
+    column: int,
+    makers: Sequence[Maker],
+    weights: NDArray[np.float64],
+    seed: int,
+    clock: Clock,
 ) -> CorrectedColumn:
     """Return the models of a column with nonzero weight, learnt from all rows."""
     seen = left_out.seen[:, column]
     features = left_out.without(column)[seen]
     target = left_out.rows[seen, column] - features[:, column]
-    models = [
-        (float(weight), make(seed, column).fit(features, target))
-        for weight, make in zip(weights, makers, strict=True)
-        if weight > LEAST_WEIGHT
-    ]
+    models = []
+    for weight, make in zip(weights, makers, strict=True):
+        if weight > LEAST_WEIGHT:
+            clock.check()
+            models.append((float(weight), make(seed, column).fit(features, target)))
     return CorrectedColumn(column, models)

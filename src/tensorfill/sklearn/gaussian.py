@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._support.clock import Clock
 from .._support.types import Floats
 
 BUDGET = 2**21
@@ -34,7 +35,7 @@ class Gaussian:
         counts = np.maximum((~np.isnan(table)).sum(axis=0), 1)
         return cls(np.nansum(table, axis=0) / counts, np.eye(table.shape[1]))
 
-    def fitted(self, table: Floats, ridge: float, steps: int) -> Gaussian:
+    def fitted(self, table: Floats, ridge: float, steps: int, clock: Clock | None = None) -> Gaussian:
         """Return the distribution after some steps of expectation maximisation.
 
         In each step the gaps are filled with their mean given the observed entries of their row. The mean and
@@ -50,8 +51,10 @@ class Gaussian:
             covariance towards the identity. It is the ridge of all the regressions.
         steps
             The number of steps.
+        clock
+            Raises `TimeUp` when it expires.
         """
-        found = self
+        found, clock = self, clock or Clock()
         seen = ~np.isnan(table)
         patterns, which = np.unique(seen, axis=0, return_inverse=True)
         which = which.reshape(-1)
@@ -63,6 +66,7 @@ class Gaussian:
             filled = np.zeros(table.shape)
             left = ridge * np.eye(columns)
             for first in range(0, len(patterns), size):
+                clock.check()
                 some = patterns[first : first + size]
                 rows = order[ends[first] : ends[min(first + size, len(patterns))]]
                 gains = found._gains(some)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
 from .._support.checks import listed
+from .._support.clock import Clock
 from .._support.types import Floats
 from ..methods.base import Method
 from ..penalties import Penalty
@@ -81,7 +81,8 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         one of the first two is needed. ``"auto"`` is all of them; ``["low_rank"]`` is fast, and trees need most of the
         time.
     time_limit : float or None
-        The seconds after which no further feature gets a correction; those with most gaps come first.
+        About how many seconds `fit` may take. It then has the best low-rank fit so far, and corrects the features that
+        there is time for; those with most gaps come first.
     random_state : int, RandomState or None
         Seed or generator of the held-out entries and of all other random numbers.
 
@@ -186,7 +187,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         if is_mixed(X):
             return self._fit_encoded(X)
         self._check_flags()
-        self._check_time_limit()
+        clock = Clock(self.time_limit)
         table = self._checked(X, reset=True)
         seen = ~np.isnan(table)
         if not seen.any():
@@ -195,7 +196,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self._warn_of_empty()
         self.limits_ = self._checked_bounds(table)
         self.indicator_ = MissingIndicator(error_on_new=False).fit(table) if self.add_indicator else None
-        self._learn(table)
+        self._learn(table, clock)
         return self
 
     def _fit_encoded(self, X: Any) -> Self:
@@ -290,11 +291,6 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
                 stacklevel=3,
             )
 
-    def _check_time_limit(self) -> None:
-        limit = self.time_limit
-        if limit is not None and not (isinstance(limit, Real) and limit > 0):
-            raise ValueError(f"time_limit must be a positive number of seconds or None, but {limit!r} was given.")
-
     def _checked_bounds(self, table: Floats) -> tuple[Floats, Floats] | None:
         """Return the smallest and the largest value of each feature, if there are limits."""
         if self.bounds is None:
@@ -322,7 +318,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         )
         return filled
 
-    def _learn(self, table: Floats) -> None:
+    def _learn(self, table: Floats, clock: Clock) -> None:
         """Set the mean and the scale of the features, and learn the projection of those that vary."""
         named = {name: getattr(self, name) for name in ("lam", "theta", "max_rank", "max_iter", "tol")}
         methods = low_rank_methods(self.method, self.penalty, gathered_settings(named, self.settings))
@@ -338,7 +334,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self.base_, self.corrections_ = "mean", Corrections()
         if varies.any():
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            learnt = learn(scaled[:, varies], methods, np.random.default_rng(seed), names, self.time_limit)
+            learnt = learn(scaled[:, varies], methods, np.random.default_rng(seed), names, clock)
             mean[varies], noise = learnt.projection.mean, learnt.projection.noise
             loadings = np.zeros((len(means), learnt.projection.rank))
             loadings[varies] = learnt.projection.loadings

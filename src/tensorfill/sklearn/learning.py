@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._support.checks import listed
+from .._support.clock import Clock
 from .._support.types import Booleans, Floats
 from ..choosing.holdout.splits import FEWEST_TO_CHOOSE, Choice
 from ..fit import Fit
@@ -33,6 +33,12 @@ spectra, and a few held-out entries can easily suggest otherwise."""
 
 HELD_OUT = 0.1
 """The share of the observed entries that are held out."""
+
+SHARES = {"odds": 0.1, "low rank": 0.4, "base": 0.5}
+"""The share of the time that is left for each step, if there is a limit; corrections get the rest."""
+
+SHARE_TO_SEARCH = 0.8
+"""The share of the time of a low-rank method for its fit; the rest is for the noise."""
 
 NOISE_STEPS = 7
 """The number of noise variances that are tried."""
@@ -121,7 +127,7 @@ def learn(
     methods: Sequence[Method],
     rng: np.random.Generator,
     names: Sequence[str] = ("low_rank",),
-    time_limit: float | None = None,
+    clock: Clock | None = None,
 ) -> Learnt:
     """Learn how to fill the rows of a table, in which NaN is missing and no column is all missing.
 
@@ -140,21 +146,23 @@ def learn(
         The random generator.
     names
         The candidates: ``"low_rank"``, ``"gaussian"`` and kinds of corrections.
-    time_limit
-        The seconds after which no further column is corrected.
+    clock
+        Ends each step with the best that it has so far. Every step gets a share of the time that is left.
     """
-    until = monotonic() + (np.inf if time_limit is None else time_limit)
+    clock = clock or Clock()
     table = np.asarray(table[~np.isnan(table).all(axis=1)], dtype=np.float64)
     everything = Observations.from_dense(table)
     if len(everything) < FEWEST_TO_CHOOSE:
         return Learnt(_means(table))
-    odds = missing_odds(table, rng)
-    low_rank = _low_rank(everything, methods, odds, rng) if "low_rank" in names else None
+    odds = missing_odds(table, rng, clock.part(SHARES["odds"]))
+    low_rank = (
+        _low_rank(everything, methods, odds, rng, clock.part(SHARES["low rank"])) if "low_rank" in names else None
+    )
     if low_rank is None and "low_rank" in names:
         return Learnt(_means(table))
-    base, projection = choose_base(table, low_rank, "gaussian" in names, odds, rng)
+    base, projection = choose_base(table, low_rank, "gaussian" in names, odds, rng, clock.part(SHARES["base"]))
     kinds = [name for name in names if name in CORRECTIONS]
-    corrections = learn_corrections(table, projection, base.fit, kinds, odds, rng, until)
+    corrections = learn_corrections(table, projection, base.fit, kinds, odds, rng, clock)
     if low_rank is None:
         return Learnt(projection, base=base.name, corrections=corrections)
     return Learnt(projection, low_rank.trial, low_rank.whole, base.name, corrections)
@@ -166,19 +174,21 @@ def _means(table: Floats) -> Projection:
 
 
 def _low_rank(
-    everything: Observations, methods: Sequence[Method], odds: Floats, rng: np.random.Generator
+    everything: Observations, methods: Sequence[Method], odds: Floats, rng: np.random.Generator, clock: Clock
 ) -> LowRankBase | None:
     """Return the low-rank method that is best on held-out entries, or None if there are too few to hold out."""
     held = _held_out(everything, odds, rng)
     if not held.any():
         return None
     training, held_out = everything.select(~held), everything.select(held)
-    first, *others = methods
-    best = _try(first, training, held_out, rng)
-    for other in others:
-        trial = _try(other, training, held_out, rng)
-        best = trial if trial.beats(best) else best
-    whole = complete_table(everything, best.fit.method, rng, start=best.fit)
+    best: _Trial | None = None
+    for number, method in enumerate(methods):
+        if best is None or not clock.expired:
+            trial = _try(method, training, held_out, rng, clock.part(1 / (len(methods) + 1 - number)))
+            best = trial if best is None or trial.beats(best) else best
+    if best is None:
+        return None
+    whole = complete_table(everything, best.fit.method, rng, clock, start=best.fit)
     return LowRankBase(best.fit, best.noise, whole, rng)
 
 
@@ -208,18 +218,21 @@ def _held_out(everything: Observations, odds: Floats, rng: np.random.Generator) 
     return held
 
 
-def _try(method: Method, training: Observations, held_out: Observations, rng: np.random.Generator) -> _Trial:
+def _try(
+    method: Method, training: Observations, held_out: Observations, rng: np.random.Generator, clock: Clock
+) -> _Trial:
     choose = Choice(validation=held_out) if method.open_settings else None
-    fit = complete_table(training, method, rng, choose=choose)
+    fit = complete_table(training, method, rng, clock.part(SHARE_TO_SEARCH), choose=choose)
     space = Projection.of_model(fit.model)
     # Only rows with an entry to score are filled.
     rows, place = np.unique(held_out.coords[:, 0], return_inverse=True)
     table = training.to_dense(max_bytes=np.inf)[rows]
     where = (place.reshape(-1), held_out.coords[:, 1])
-    trials = [
-        _Trial(fit, noise, (space.with_noise(noise).fill(table)[where] - held_out.values) ** 2)
-        for noise in _noises(fit, training, held_out)
-    ]
+    trials: list[_Trial] = []
+    for noise in _noises(fit, training, held_out):
+        if not trials or not clock.expired:
+            filled = space.with_noise(noise).fill(table)
+            trials.append(_Trial(fit, noise, (filled[where] - held_out.values) ** 2))
     return min(trials, key=lambda trial: float(trial.errors.mean()))
 
 

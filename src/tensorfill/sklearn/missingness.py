@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from .._support.clock import Clock
 from .._support.types import Booleans, Floats
 
 STRENGTHS = (0.01, 0.1, 1.0)
@@ -25,7 +26,7 @@ LARGEST = 10.0
 large weights would dominate."""
 
 
-def missing_odds(table: Floats, rng: np.random.Generator) -> NDArray[np.float64]:
+def missing_odds(table: Floats, rng: np.random.Generator, clock: Clock | None = None) -> NDArray[np.float64]:
     """Return the weight of each entry as an example of missing ones, with mean 1 over the observed entries.
 
     Each column's missingness is a logistic model of the other columns, whose gaps are filled with their mean. An
@@ -40,13 +41,18 @@ def missing_odds(table: Floats, rng: np.random.Generator) -> NDArray[np.float64]
         The table, with columns on a common scale; NaN is missing.
     rng
         The random generator that draws the rows and the folds.
+    clock
+        Columns that are left when it expires have no model.
     """
+    clock = clock or Clock()
     seen = ~np.isnan(table)
     others = np.where(seen, table - np.nanmean(table, axis=0), 0.0)
     rows = rng.permutation(len(table))[:MOST_ROWS]
     seed = int(rng.integers(2**31))
     weights = np.ones(table.shape)
     for column in range(table.shape[1]):
+        if clock.expired:
+            break
         lacking = ~seen[:, column]
         if min(lacking[rows].sum(), (~lacking[rows]).sum()) < FEWEST or table.shape[1] == 1:
             continue

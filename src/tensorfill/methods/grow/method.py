@@ -23,6 +23,7 @@ from ..cp_least_squares import CPLeastSquares
 from ..problem import Problem
 from ..settings import one_of, own_search, ranks, setting
 from ..sweeps import Squares, SweepSolver
+from ..terms import check_terms
 from ..tucker_least_squares import LeastSquares
 from .cp_form import cp_form
 from .growth import Growth
@@ -81,6 +82,8 @@ class Grow(Method):
             order = problem.observations.ndim
             if len(self.rank) != order:
                 raise ValueError(f"rank must be one number or one for each of the {order} modes, not {self.rank!r}.")
+        if self.form == "cp" and not isinstance(self.rank, Sequence):
+            check_terms(self.rank, problem.observations)
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
         """Return whether `model` has the form and the shape, and all indices of the modes that do not grow."""
