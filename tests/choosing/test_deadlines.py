@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import ArpackNoConvergence
 
-from tensorfill import Clock, Observations, complete
+from tensorfill import CP, Clock, Grow, Nort, Observations, Status, complete
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import MOST_ITERATIONS, smooth_field
+from tensorfill.algebra.sparse_unfoldings import MOST_DENSE, SparseUnfoldings
 from tensorfill.choosing.neighbours import Neighbourhood
 from tensorfill.choosing.stages.graphs import FOLDS, best_width
 from tensorfill.choosing.stages.smooth_field import STIFFNESSES, SmoothField
@@ -18,6 +20,7 @@ from tensorfill.methods.grow.growth import Growth
 from tensorfill.methods.grow.mixtures import mixtures_of
 from tensorfill.methods.problem import Problem
 from tensorfill.models.folded import nothing
+from tests.refusal import refuses
 
 
 class Countdown(Clock):
@@ -117,3 +120,84 @@ def test_the_effects_of_a_split_are_fitted_once(monkeypatch):
     counts = np.where(RNG.random((9, 8, 7)) < 0.7, RNG.poisson(3.0, (9, 8, 7)), np.nan)
     complete(counts, loss="poisson", method="nort", time_limit=1e-9, rng=0)
     assert len(calls) == 1
+
+
+class TestLanczos:
+    """Directions of long modes, whose Gram matrix is never built."""
+
+    LONG = Observations(np.argwhere(np.ones((MOST_DENSE + 200, 3)))[::5], RNG.standard_normal(720), (1200, 3))
+
+    def unfoldings(self, clock=None):
+        return SparseUnfoldings(self.LONG.coords, self.LONG.shape, [0], clock)
+
+    def test_looks_at_the_clock_in_every_product(self):
+        with pytest.raises(TimeUp):
+            self.unfoldings(over()).leading(0, self.LONG.values, 2, np.random.default_rng(0))
+        clock = Countdown(10**6)
+        self.unfoldings(clock).leading(0, self.LONG.values, 2, np.random.default_rng(0))
+        assert clock.left < 10**6 - 5
+
+    def test_asks_for_no_more_directions_than_columns(self):
+        # Further eigenvalues are those of minus the diagonal, crowded together, and take forever.
+        strength, vectors = self.unfoldings().leading(0, self.LONG.values, 20, np.random.default_rng(0))
+        dense = np.zeros(self.LONG.shape)
+        dense[tuple(self.LONG.coords.T)] = self.LONG.values
+        gram = dense @ dense.T
+        expected = np.linalg.eigvalsh(gram - np.diag(np.diag(gram)))[::-1][:3]
+        np.testing.assert_allclose(strength, expected, rtol=1e-3)
+        assert vectors.shape == (1200, 3)
+
+    def test_what_does_not_converge_is_left_out(self, monkeypatch):
+        def stopped(matrix, k, v0, **options):
+            raise ArpackNoConvergence("", np.array([3.0]), np.eye(len(v0), 1))
+
+        monkeypatch.setattr("scipy.sparse.linalg.eigsh", stopped)
+        strength, vectors = self.unfoldings().leading(0, self.LONG.values, 2, np.random.default_rng(0))
+        assert strength.tolist() == [3.0]
+        assert vectors.shape == (1200, 1)
+
+    def test_if_nothing_converges_any_direction_will_do(self, monkeypatch):
+        def stopped(matrix, k, v0, **options):
+            raise ArpackNoConvergence("", np.zeros(0), np.zeros((len(v0), 0)))
+
+        monkeypatch.setattr("scipy.sparse.linalg.eigsh", stopped)
+        strength, vectors = self.unfoldings().leading(0, self.LONG.values, 2, np.random.default_rng(0))
+        assert strength.tolist() == [0.0, 0.0]
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
+
+
+SOLVERS = {
+    "nort": Nort(lam=0.1, svd="subspace", storage="sparse"),
+    "grow": Grow(rank=2, form="tucker"),
+    "terms": Grow(rank=2, form="cp"),
+}
+
+
+@pytest.mark.parametrize("method", SOLVERS.values(), ids=SOLVERS)
+def test_a_step_that_goes_on_long_after_the_end_is_given_up(method, monkeypatch):
+    problem = Problem(CUBE, Square())
+    # Without any grace, the first part of the first step is too much; with it, the first step ends.
+    one = method.solve(problem, start=None, rng=0, clock=Clock(1e-9))
+    assert (one.status, one.history[-1].iteration) == (Status.TIME_LIMIT, 1)
+    monkeypatch.setattr("tensorfill._support.clock.GRACE", 0.0)
+    none = method.solve(problem, start=one.model, rng=0, clock=Clock(1e-9))
+    assert (none.status, none.history[-1].iteration) == (Status.TIME_LIMIT, 0)
+    np.testing.assert_array_equal(none.model.predict(CUBE.coords), one.model.predict(CUBE.coords))
+
+
+def test_terms_are_appended_while_there_is_time():
+    few = CP(rank=5, ridge=0.1).solve(Problem(CUBE, Square()), rng=0, clock=over())
+    assert few.model.ranks == (1,)
+    assert few.status is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("method", [CP(rank=111), Grow(rank=111, form="cp")], ids=repr)
+def test_more_terms_than_the_data_can_hold_are_refused(method):
+    refuses(ValueError, ["rank", "at most 110", "111"], lambda: complete(CUBE, method=method))
+    method.check(Problem(Observations.from_dense(np.ones((12, 11, 12))), Square()))
+
+
+def test_the_latest_of_nested_clocks_is_overdue():
+    inner = Clock(1e9, within=over())
+    assert inner.overdue > 0
+    assert Clock().overdue == -np.inf

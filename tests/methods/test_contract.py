@@ -292,8 +292,8 @@ def test_a_search_that_is_stopped_answers_with_the_best_so_far(name):
     assert fit.status is Status.INTERRUPTED
     assert len(calls) == 25
     for each in (limited, fit):
-        # Until a trial is better than these, the mean and the effects of each index are the best.
-        assert each.method.name in (name, "effects")
+        # Until a trial is better than a simple answer, that is the best.
+        assert each.method.name in (name, "mean", "effects", "interpolation")
         assert np.isfinite(each.to_dense()).all()
         assert each.residuals is not None
 

@@ -84,16 +84,16 @@ class SparseUnfoldings:
     def leading(self, mode: int, values: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the largest eigenvalues, decreasing, of the Gram matrix without its diagonal, and eigenvectors.
 
-        There are at most as many as columns: the matrix has no more positive eigenvalues.
+        There may be fewer than `count` for large matrices: no more are positive than there are columns.
         """
         size = self.shape[mode]
-        count = min(count, size, len(self._columns[mode].starts) - 1)
+        count = min(count, size)
         gram: Any = self._gram(mode, values)
         if size <= MOST_DIRECT or count >= size - 1:
             gram = gram if isinstance(gram, np.ndarray) else gram @ np.eye(size)
             found, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)
         else:
-            found, vectors = _by_lanczos(gram, count, rng)
+            found, vectors = _by_lanczos(gram, min(count, len(self._columns[mode].starts) - 1), rng)
         order = np.argsort(-found)
         return found[order], vectors[:, order]
 

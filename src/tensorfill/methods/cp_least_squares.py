@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support.clock import check_time
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
 from ..algebra.tucker_entries import FactorRows
@@ -71,6 +72,7 @@ class CPLeastSquares:
         if not self._factors[0].size:
             return
         for mode in range(len(self._shape)):
+            check_time()
             self._fit_rows(mode)
         self._factors = CPModel.normalised(self._factors).balanced_factors()
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support.clock import check_time
 from .._support.ordering import order_by_modes
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
@@ -149,6 +150,7 @@ class LeastSquares:
         if not self._core.size:
             return
         for mode in sorted(self._free):
+            check_time()
             self.fit_rows(mode)
         self.fit_core()
 
@@ -170,6 +172,7 @@ class LeastSquares:
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
         shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
+            check_time()
             shares = parts_of(first, last, beside=block.size)
             grams, sums = (np.zeros((len(shares) - 1, 1, each[-1])) for each in (gram_bounds, sum_bounds))
             given = self._coords, self._values, *rows.arrays
@@ -200,6 +203,7 @@ class LeastSquares:
         for _ in range(GRADIENT_STEPS):
             if math.sqrt(square) <= enough:
                 break
+            check_time()
             change = values_at(*entries, direction, rows)
             step = square / (float(change @ change) + shrinkage * float(np.vdot(direction, direction)))
             core += step * direction

@@ -130,9 +130,9 @@ def test_given_ranks(rank, form, ranks):
 
 
 def test_more_terms_than_indices_and_ranks_above_the_sizes():
-    problem = Problem(synthetic((9, 8), rank=2, rng=0).observations, Square())
+    problem = Problem(synthetic((9, 8, 3), rank=2, rng=0).observations, Square())
     assert Grow(rank=12, form="cp", max_iter=2).solve(problem, rng=0).model.ranks == (12,)
-    assert Grow(rank=30, form="tucker", max_iter=1).solve(problem, rng=0).model.ranks == (9, 8)
+    assert Grow(rank=30, form="tucker", max_iter=1).solve(problem, rng=0).model.ranks == (9, 8, 3)
 
 
 def test_the_history_has_the_sums_of_squares():

@@ -85,7 +85,8 @@ class Growth:
     def _kept(self, asked: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """Return the result of a step, from the journal if it is there."""
         self._clock.check()
-        return self._clock.journal.recall((*asked, self.observations), lambda _: compute(), rng=self._rng)
+        with self._clock.at_work():
+            return self._clock.journal.recall((*asked, self.observations), lambda _: compute(), rng=self._rng)
 
     def zero(self) -> Tucker:
         """Return the zero model, without any direction in the modes that may grow."""
@@ -161,8 +162,9 @@ class Growth:
     def swept(self, model: Tucker, sweeps: int = SWEEPS) -> Tucker:
         """Return the model after sweeps of least squares."""
         squares = LeastSquares(self.observations, model, self.free, shrink=True)
-        for _ in range(sweeps):
-            squares.sweep()
+        with self._clock.at_work():
+            for _ in range(sweeps):
+                squares.sweep()
         return squares.model()
 
     def grown(self, ranks: Mapping[int, int]) -> Tucker:
