@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tensorfill import Choice, Observations, complete
+from tensorfill.choosing.doubts import DoubtfulFitWarning, doubt_of_variation
 from tensorfill.datasets import synthetic
+from tests.refusal import refuses
 
 DOUBT = "hardly better than 0"
 
@@ -52,3 +54,49 @@ def test_data_that_is_zero_is_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         complete(data, method="nort", lam=0.1, rng=0)
+
+
+def wide_range(seed=0):
+    """A matrix of rank one from 1e-6 to 1e6: a few entries hold nearly all of the variation."""
+    whole = np.outer(np.logspace(-3, 3, 20), np.logspace(-3, 3, 15))
+    return np.where(np.random.default_rng(seed + 100).random(whole.shape) < 0.3, np.nan, whole), whole
+
+
+class TestVariationOfHeldOutEntries:
+    def test_an_error_that_does_not_hold_for_large_entries_is_said(self):
+        data, whole = wide_range()
+        with pytest.warns(DoubtfulFitWarning, match="does not hold for the largest entries"):
+            fit = complete(data, rng=0)
+        missing = np.isnan(data)
+        error = np.sqrt(np.mean((fit.to_dense() - whole)[missing] ** 2))
+        assert error > 100 * fit.held_out_error
+        assert "does not hold for the largest entries" in str(fit)
+
+    def test_not_for_ordinary_data(self):
+        fit = complete(synthetic((12, 11, 10), rank=2, rng=0).observations, rng=0)
+        assert "WARNING" not in str(fit)
+
+    @pytest.mark.parametrize(("ratio", "doubtful"), [(0.30, True), (0.33, False)])
+    def test_where_it_begins(self, ratio, doubtful):
+        observed = np.tile([-1.0, 1.0], 50)
+        assert (doubt_of_variation(ratio * observed, observed) is not None) == doubtful
+        # The unit does not matter, even where squares would overflow.
+        assert (doubt_of_variation(1e200 * ratio * observed, 1e200 * observed) is not None) == doubtful
+
+
+class TestRounding:
+    DATA = np.where(np.random.default_rng(1).random((9, 8, 7)) < 0.3, np.nan, 1.0) * (
+        np.random.default_rng(0).standard_normal((9, 1, 1)) * np.random.default_rng(2).standard_normal((8, 7))
+    )
+
+    def test_values_that_rounding_makes_alike_are_refused(self):
+        refuses(ValueError, ["1.7e+09", "float32", "float64"], lambda: complete(self.DATA + 1.7e9, dtype="float32"))
+
+    @pytest.mark.parametrize("options", [{"dtype": "float64"}, {"dtype": "float32", "offset": 1e3}])
+    def test_others_are_taken(self, options):
+        offset = options.pop("offset", 1.7e9)
+        fit = complete(self.DATA + offset, rng=0, **options)
+        assert np.isfinite(fit.to_dense()).all()
+
+    def test_constant_values_are_taken(self):
+        complete(0.0 * self.DATA + 0.1, dtype="float32", rng=0)

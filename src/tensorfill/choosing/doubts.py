@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from .._support.types import Floats
 from .._support.words import percent, written
 from ..labels import Labels
-from ..losses import Huber, Square
+from ..losses import Huber, Square, restore
 from ..losses.robust import is_robust
 from ..metrics import rmse
 from ..observations import Observations
@@ -25,6 +27,10 @@ NEAR_ZERO = 0.95
 ENOUGH = 10_000
 """About this many observed entries suffice to estimate the error."""
 
+
+LEAST_VARIATION = 0.1
+"""Held-out entries whose variance is below this share of that of all observed ones do not show the error of large
+ones."""
 
 MANY_ZEROS = 0.05
 """From this share on, zeros may represent missing entries."""
@@ -76,6 +82,39 @@ def doubt_of(baselines: Sequence[Baseline], error: float, labels: Labels) -> str
         f"{written(error)}, and that of the simple answer is {written(best.error)}; do not trust it, and look for what "
         "is wrong with the data or the settings."
     )
+
+
+def doubt_of_variation(held_out: Floats, observed: Floats) -> str | None:
+    """Return a message if the held-out entries vary much less than all observed ones do.
+
+    Then a few large entries hold most of the variation, and hardly any of them is held out.
+
+    >>> ordinary = np.linspace(-1.0, 1.0, 101)
+    >>> doubt_of_variation(ordinary[::10], ordinary) is None
+    True
+    >>> print(doubt_of_variation(ordinary[::10], np.append(ordinary, 1e3)))
+    The error does not hold for the largest entries: ...
+    """
+    largest = float(np.abs(observed).max(initial=0.0)) or 1.0
+    some, every = (largest * float(np.std(each / largest, dtype=np.float64)) for each in (held_out, observed))
+    if not some**2 < LEAST_VARIATION * every**2:
+        return None
+    return (
+        f"The error does not hold for the largest entries: the standard deviation of the held-out entries is "
+        f"{written(some)}, and that of all observed ones is {written(every)}; take logarithms if values differ by "
+        "orders of magnitude, or loss='l1' if a few are wrong."
+    )
+
+
+def warn_of_variation(answer: Answer, task: Task) -> None:
+    """Warn of held-out entries that vary much less than all observed ones do."""
+    held_out = None if answer.error_bars is None else answer.error_bars.held_out
+    if held_out is None or is_robust(task.loss):
+        return
+    loss: Any = task.loss
+    doubt = doubt_of_variation(held_out.observed, restore(loss, task.observations.values))
+    if doubt is not None:
+        warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
 
 
 def warn_of_a_simple_answer(answer: Answer, labels: Labels) -> None:

@@ -27,7 +27,7 @@ from .holdout.splits import Choice
 from .stages.base import After, Before, Stage
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
-from .stages.scale import check_size
+from .stages.scale import check_size, rounded
 from .stages.smooth_field import smooth_modes
 from .stages.table import STAGES
 
@@ -170,7 +170,7 @@ def taken_in(
         one_of(refine, "refine", ["tucker"])
     taken = take_in(data, missing=missing, value=value, layout=layout)
     labels = taken.labels
-    observations = taken.observations.astype(dtype)
+    observations = rounded(taken.observations, dtype)
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from .._support.words import numbers, percent, sizes, written
-from ..choosing.doubts import doubt_of
+from ..choosing.doubts import doubt_of, doubt_of_variation
 from ..losses import Logistic, is_score
 from ..methods.simple import Interpolation, Simple
 
@@ -38,9 +38,11 @@ def text_of(fit: Fit) -> str:
 
 
 def doubts_of(fit: Fit) -> list[str]:
-    """Return a warning if a simple baseline is better than the fit."""
-    doubt = doubt_of(fit.baselines, fit.held_out_error, fit.labels)
-    return [] if doubt is None else [doubt]
+    """Return warnings: a simple baseline is better than the fit, or the error does not hold for large entries."""
+    doubts = [doubt_of(fit.baselines, fit.held_out_error, fit.labels)]
+    if fit.held_out is not None and fit.observations is not None and fit.corrupt is None:
+        doubts.append(doubt_of_variation(fit.held_out.observed, fit.observations.values))
+    return [doubt for doubt in doubts if doubt is not None]
 
 
 def measured(fit: Fit) -> str:

@@ -16,10 +16,12 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..._support.clock import Clock
 from ..._support.records import Records
 from ..._support.scaling import UNIT, times_power_of_two
+from ..._support.types import Floats
 from ...losses import is_score
 from ...losses.robust import is_robust, make_robust
 from ...losses.units import has_unit, loss_in_unit, power_of_loss
@@ -35,6 +37,9 @@ ORDINARY = {"float64": 1e30, "float32": 1e6}
 EXTREMES = {"float64": 1e140, "float32": 1e15}
 """The squares of values up to this size, and down to its inverse, are far from the ends of floats. Sums of squares are
 reported in the units of the data."""
+
+MOST_LOST = 0.01
+"""Values that rounding changes by more than this share of their standard deviation are refused."""
 
 T = TypeVar("T")
 
@@ -166,6 +171,31 @@ class Unit(Lift):
     def entries(self, entries: Observations) -> Observations:
         """Return the entries in the unit of the problem."""
         return self.scale.down(entries)
+
+
+def rounded(observations: Observations, dtype: DTypeLike) -> Observations:
+    """Return the entries in another type, unless rounding would lose what distinguishes them.
+
+    Nothing can notice that loss later: held-out entries are rounded too.
+    """
+    made = observations.astype(dtype)
+    if made.values is observations.values:
+        return made
+    given, spread = observations.values.astype(np.float64), _spread(observations.values)
+    lost = float(np.sqrt(np.mean((made.values.astype(np.float64) - given) ** 2)))
+    if lost > MOST_LOST * spread > 0:
+        raise ValueError(
+            f"Values of about {np.abs(given).max():.3g} with a standard deviation of {spread:.3g} are changed by "
+            f"{lost:.2g} on average if they are rounded to {made.dtype.name}; ask for dtype='float64', or subtract "
+            "their mean first."
+        )
+    return made
+
+
+def _spread(values: Floats) -> float:
+    """Return the standard deviation of values."""
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
+    return largest * float(np.std(values / largest, dtype=np.float64))
 
 
 def check_size(observations: Observations) -> None:
