@@ -112,7 +112,8 @@ def complete(
     smooth
         The modes along which values vary smoothly, such as the rows and columns of a photograph. A smooth field fitted
         to the residuals of the method is added along them. ``"auto"`` considers the modes whose neighbouring entries
-        agree more than distant ones, and adds the field if the held-out error falls; None never adds one.
+        agree more than distant ones, and adds the field if the held-out error falls; None never adds one. Texts have no
+        order unless they are dates or times, so ``"auto"`` leaves out modes whose labels are other texts.
     centre
         Whether to fit a mean and an effect of each index of each mode first, and the residuals with the method. For
         ``"square"`` and ``"huber"`` they are subtracted; ``"auto"`` tries this if they alone come close to the best

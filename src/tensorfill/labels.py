@@ -11,12 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._support.moments import duration_of, moments, written_label
+from ._support.finding import UNKNOWN, Finder
+from ._support.moments import is_moment, moments, written_label
 from ._support.types import Floats, Integers
 from .observations import Observations
-
-UNKNOWN = -1
-"""The position of a label that was not found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +123,19 @@ class Labels:
             return how[0], self.mode(how[1])
         return how
 
+    def has_order(self, mode: int) -> bool:
+        """Return whether neighbours along a mode can be alike because of their labels.
+
+        Indices that are counted, numbers, dates and times have an order, also if dates and times are texts such as
+        ``"2024-03-01"`` or ``"08:00"``. Other texts have none, and neither have categories.
+
+        >>> labels = Labels(("city", "day", "hour"), (np.array(["Bonn", "Aarhus"]), np.array(["2024-03-01"]), None))
+        >>> [labels.has_order(mode) for mode in range(3)]
+        [False, True, True]
+        """
+        keys = self.keys[mode]
+        return keys is None or keys.dtype.kind in "iufmM" or all(map(is_moment, keys.tolist()))
+
     def positions(self, mode: str | int, wanted: ArrayLike) -> Integers:
         """Return the index of each wanted label of a mode.
 
@@ -178,8 +189,8 @@ class Labels:
         return Merged(merged, whole.positions(0, keys), whole.positions(0, given))
 
     @cached_property
-    def _finders(self) -> list[_Finder]:
-        return [_Finder(np.zeros(0) if own is None else own) for own in self.keys]
+    def _finders(self) -> list[Finder]:
+        return [Finder(np.zeros(0) if own is None else own) for own in self.keys]
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,65 +356,3 @@ def _counted(given: NDArray[Any], name: str) -> Integers:
             f"{name!r} has no labels, so its indices are whole numbers from 0, but {shown(given[0])} was given."
         )
     return numbers.astype(np.int64)
-
-
-def _moment_of_day(key: Any) -> np.timedelta64 | None:
-    """Return the time since midnight of a time of day or a text; None if it is neither."""
-    text = key.isoformat() if isinstance(key, datetime.time) else key
-    length = duration_of(text) if isinstance(text, str) else np.timedelta64("NaT")
-    return None if np.isnat(length) else length
-
-
-class _Finder:
-    """Finds the positions of labels among keys: by sorting for numbers and dates, else by a dict."""
-
-    def __init__(self, keys: NDArray[Any]) -> None:
-        self.keys = keys
-
-    def __call__(self, given: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the position of each label, `UNKNOWN` for labels that are not found."""
-        kind = self.keys.dtype.kind
-        if kind in "mM":
-            return self._by_order(given if given.dtype.kind == kind else moments(given, kind))
-        if kind in "biuf" and given.dtype.kind in "biuf":
-            return self._by_order(given)
-        try:
-            places = (self._place(label) for label in given.tolist())
-            return np.fromiter(places, dtype=np.int64, count=len(given))
-        except TypeError:
-            # An unhashable label is not among the keys.
-            return np.full(len(given), UNKNOWN)
-
-    def _place(self, label: Any) -> int:
-        """Return the position of a label; times of day and durations are also found by their text."""
-        place = self._places.get(label, UNKNOWN)
-        if place == UNKNOWN and isinstance(label, str):
-            place = self._by_length.get(duration_of(label), UNKNOWN)
-        return place
-
-    @cached_property
-    def _by_length(self) -> dict[np.timedelta64, int]:
-        """The positions by the time since midnight, if all keys are times of day or texts of these."""
-        lengths: dict[np.timedelta64, int] = {}
-        for place, key in enumerate(self.keys.tolist()):
-            length = _moment_of_day(key)
-            if length is None or length in lengths:
-                return {}
-            lengths[length] = place
-        return lengths
-
-    def _by_order(self, given: NDArray[Any]) -> NDArray[np.int64]:
-        order, ordered = self._order
-        if len(order) == 0:
-            return np.full(len(given), UNKNOWN)
-        place = np.searchsorted(ordered, given).clip(max=len(order) - 1)
-        return np.where(ordered[place] == given, order[place], UNKNOWN)
-
-    @cached_property
-    def _order(self) -> tuple[Integers, NDArray[Any]]:
-        order = np.argsort(self.keys, kind="stable")
-        return order, self.keys[order]
-
-    @cached_property
-    def _places(self) -> dict[Any, int]:
-        return {key: place for place, key in enumerate(self.keys.tolist())}

@@ -23,9 +23,6 @@ from .stages.centre import Offset, can_centre
 
 MEAN, EFFECTS, INTERPOLATION = "mean", "effects", "interpolation"
 
-ORDERED = "iufmM"
-"""The kinds of labels that have an order: numbers, dates and durations."""
-
 BEYOND_CHANCE, LEAST_GAIN = 2.0, 0.02
 """A simple answer is better if its squared errors are lower by this many standard errors of the difference, and by this
 share of those of the fit."""
@@ -74,7 +71,7 @@ def baselines_of(splits: Sequence[Split], fit: HeldOut, labels: Labels) -> tuple
     fit
         The held-out entries with the predictions of the fit.
     labels
-        The labels of the data; a mode whose labels are strings has no order.
+        The labels of the data, which say which modes have an order.
     """
     mean = np.concatenate([np.full(len(split.held_out), _values(split).mean(dtype=np.float64)) for split in splits])
     effects = [_effects(split) for split in splits]
@@ -156,9 +153,7 @@ def _ordered(split: Split, labels: Labels) -> list[int]:
     if split.unseen is None:
         return []
     # A separate generator, so that no other random choice depends on the comparison.
-    alike = ordered_modes(_fitted(split), np.random.default_rng(0))
-    unordered = {mode for mode, keys in enumerate(labels.keys) if keys is not None and keys.dtype.kind not in ORDERED}
-    return [mode for mode in alike if mode not in unordered]
+    return [mode for mode in ordered_modes(_fitted(split), np.random.default_rng(0)) if labels.has_order(mode)]
 
 
 def _compared(kind: str, predicted: Floats, fit: HeldOut, mode: int | None = None) -> Baseline:

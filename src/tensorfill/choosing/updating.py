@@ -16,9 +16,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._support.checks import listed
+from .._support.finding import UNKNOWN
 from .._support.types import Floats, Integers
 from ..graphs import KernelGraph
-from ..labels import UNKNOWN, Labelled, Labels
+from ..labels import Labelled, Labels
 from ..methods.base import Result, Status
 from ..methods.problem import Problem
 from ..models import Centred, Model
