@@ -144,6 +144,7 @@ def compare(
     *,
     missing: str | None = None,
     value: str | None = None,
+    layout: str | None = None,
     loss: str | Loss | Robust = "square",
     laplacian: Mapping[Any, Any] | None = None,
     smooth: Sequence[int | str] | str | None = None,
@@ -168,7 +169,7 @@ def compare(
     methods
         Names of methods or method objects; ``"auto"`` for those of ``"nort"``, ``"grow"``, ``"cp"`` and
         ``"softimpute"`` that support the data, and ``"all"`` for every method that does.
-    missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress, n_jobs
+    missing, value, layout, loss, laplacian, centre, refine, choose, dtype, rng, progress, n_jobs
         As in `tensorfill.complete`.
     smooth
         As in `tensorfill.complete`, but by default no smooth field is added, to compare the methods themselves.
@@ -195,6 +196,7 @@ def compare(
         data,
         missing=missing,
         value=value,
+        layout=layout,
         dtype=dtype,
         loss=loss,
         laplacian=laplacian,

@@ -88,9 +88,10 @@ def complete(
         array does not store are missing, and stored zeros are observed. It is required for sparse arrays whose entries
         are 0 where nothing is stored.
     value
-        The column of values in a long table; by default the last.
+        The column of values in a long table; by default the last, if no other column can hold values.
     layout
-        ``"long"`` or ``"wide"``, for a table that could be either.
+        ``"long"`` or ``"wide"``, for a table that could be either. A table that can be read in two ways is refused with
+        a sentence that asks for this or for `value`. With ``"long"``, all columns but that of the values are labels.
     method
         ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
         noise, it tries NORT too, and held-out entries choose. Otherwise the name of a method: ``"nort"``, ``"grow"``,
@@ -188,7 +189,7 @@ def complete(
         asked["data"] = str(data)
     seed, random = seeded(kept if rng is None else rng)
     limits = checked_bounds(bounds)
-    data, read = _read_if_path(data, missing, value)
+    data, read = _read_if_path(data, missing, value, layout)
     others = {name: settings.pop(name) for name in [*settings] if name in STAGES and STAGES[name].chosen}
     job = taken_in(
         data,
@@ -252,11 +253,11 @@ def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:
     return complete_there(data, **changed, **settings)
 
 
-def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[Any, bool]:
+def _read_if_path(data: Any, missing: str | None, value: str | None, layout: str | None) -> tuple[Any, bool]:
     """Return the data, read from a file if it is a path, and whether it was one."""
     if not isinstance(data, str | PathLike):
         return data, False
-    options: dict[str, Any] = {} if value is None else {"value": value}
+    options = {name: given for name, given in (("value", value), ("layout", layout)) if given is not None}
     return read(data, missing=missing, **options), True
 
 

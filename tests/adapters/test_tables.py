@@ -238,13 +238,69 @@ def test_bad_tables_get_one_sentence(library):
     refuses(TypeError, ["must hold numbers", "'a' does not"], lambda: take_in(good, value="a"))
     refuses(ValueError, ["at least two columns of keys", "['a', 'b']"], lambda: take_in(good[["a", "b"]]))
     null = table_of(library, [("x", None, 1.0), ("y", 2, 2.0)])
-    refuses(ValueError, ["all its keys", "'b' has none in row 0", "to_numpy()"], lambda: take_in(null))
+    refuses(ValueError, ["all its keys", "'b' has none in row 0", "layout='wide'"], lambda: take_in(null))
     nan = table_of(library, [("x", 1.5, 1.0), ("y", np.nan, 2.0)])
     refuses(ValueError, ["all its keys", "'b' has none in row 1"], lambda: take_in(nan))
     refuses(ValueError, ["no rows"], lambda: take_in(good[:0]))
     refuses(ValueError, ["'zero', 'nan', 'absent'"], lambda: take_in(good, missing="null"))
     refuses(ValueError, ["at least one"], lambda: take_in(table_of(library, [("x", 1, np.nan), ("y", 2, np.nan)])))
     refuses(ValueError, ["finite"], lambda: take_in(table_of(library, [("x", 1, np.inf), ("y", 2, 1.0)])))
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_a_blank_label_is_a_missing_one(library):
+    blank = table_of(library, [("x", 1, 1.0), (" ", 2, 2.0), ("", 3, 1.0)])
+    refuses(ValueError, ["all its keys", "'a' has none in row 1"], lambda: take_in(blank))
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+@pytest.mark.parametrize("keyed", [[[1, 2], [3]], [{"p": 1}, {"p": 2}]], ids=["lists", "mappings"])
+def test_labels_that_hold_several_things_get_one_sentence(library, keyed):
+    table = LIBRARIES[library]({"a": keyed, "b": [1, 2], "n": [1.0, 2.0]})
+    refuses(TypeError, ["'a'", "numbers, texts or dates", "row 0"], lambda: take_in(table))
+
+
+def panel():
+    """Firms by years with three columns of measurements, as Grunfeld's: firm and year are the labels."""
+    rng = np.random.default_rng(0)
+    firms, years = np.repeat([f"firm {n}" for n in range(5)], 8), np.tile(np.arange(1935, 1943), 5)
+    measured = {name: rng.normal(100, 30, 40).round(2) for name in ("invest", "value", "capital")}
+    return measured | {"firm": firms, "year": years}
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+@pytest.mark.parametrize("order", ["invest value capital firm year", "firm year value capital invest"])
+def test_columns_that_may_hold_values_are_asked_about(library, order):
+    table = LIBRARIES[library]({name: panel()[name] for name in order.split()})
+    refuses(ValueError, ["two ways", "'value', 'capital'", "layout='wide'", "value="], lambda: take_in(table))
+    # Named values leave the other measurements, which are no labels either.
+    refuses(ValueError, ["'value', 'capital'", "leave out", "layout='long'"], lambda: take_in(table, value="invest"))
+    assert take_in(table[["firm", "year", "invest"]]).observations.shape == (5, 8)
+    assert take_in(table, value="invest", layout="long").observations.ndim == 4
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+@pytest.mark.parametrize("cells", [
+    np.random.default_rng(0).standard_normal((60, 60)),
+    np.random.default_rng(0).standard_normal((60, 4)),
+    np.random.default_rng(0).integers(0, 1000, (60, 3)),
+    np.random.default_rng(0).integers(0, 9, (60, 60)),
+], ids=["60 x 60", "60 x 4", "whole numbers", "small whole numbers"])  # fmt: skip
+def test_numbers_without_labels_are_asked_about(library, cells):
+    table = LIBRARIES[library]({f"x{place}": column for place, column in enumerate(cells.T)})
+    refuses(ValueError, ["two ways", "'x0', 'x1'", "layout='wide'", "layout='long'"], lambda: take_in(table))
+    assert take_in(table, layout="wide").observations.shape == cells.shape
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_numbers_that_repeat_and_few_whole_numbers_are_labels(library):
+    lat, lon = (axis.ravel() for axis in np.meshgrid(np.linspace(47.1, 48.3, 6), np.linspace(8.2, 9.9, 5)))
+    grid = LIBRARIES[library]({"lat": lat, "lon": lon, "rain": np.random.default_rng(0).random(30)})
+    assert take_in(grid).observations.shape == (6, 5)
+    # A sparse list with few entries in each slice.
+    coords = np.random.default_rng(0).permutation(1000)[:60].reshape(20, 3)
+    counts = LIBRARIES[library](dict(zip("abc", coords.T, strict=True)) | {"n": np.arange(20) % 4})
+    assert take_in(counts).observations.ndim == 3
 
 
 def test_bad_frames_of_pandas_get_one_sentence():

@@ -15,9 +15,9 @@ from .._support.registry import Registry, imported
 from ..labels import Labelled, Labels
 from . import libraries
 from .kinds import MISSING, Adapter
+from .layouts import is_wide
 from .restoring import Restorer
 from .tables import answered, take_in_columns
-from .wide_tables import is_wide
 
 __all__ = [
     "ADAPTERS", "RESTORERS", "Adapter", "answered_table", "columns_of_values", "is_table", "looks_wide", "rebuilt",
@@ -45,10 +45,10 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None, 
         no default. ``"zero"``: zeros are missing too. ``"absent"``: entries that a sparse array does not store are
         missing, while stored zeros were observed. NaN and null are missing in all cases.
     value
-        The column of a long table that holds the values; by default the last.
+        The column of a long table that holds the values; by default the last, if no other column can hold values.
     layout
         ``"long"`` for a table with a row for each entry, ``"wide"`` for one with a value in each cell; by default it is
-        inferred from the table.
+        inferred from the table, and asked for if there are two ways to read it.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from .._support.ordering import labels_of
 from .._support.types import Booleans, Floats, Integers
 from ..labels import Labelled, Labels, shown
 from ..observations import Observations
+from .layouts import check_labels
 from .libraries import LIBRARIES
 from .restoring import Restorer
 from .table_library import TableLibrary
@@ -21,7 +22,9 @@ Answer = Callable[[Integers], Floats | tuple[Floats, ...]]
 """A function from coordinates to predictions, or to predictions and the two ends of their intervals."""
 
 
-def take_in_table(data: Any, missing: str | None, value: str | None, library: TableLibrary) -> Labelled:
+def take_in_table(
+    data: Any, missing: str | None, value: str | None, layout: str | None, library: TableLibrary
+) -> Labelled:
     """Return the observations of a long table, with the keys as labels.
 
     Parameters
@@ -33,6 +36,8 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
         ``"zero"`` if zeros are missing too.
     value
         The column of values; by default the last.
+    layout
+        ``"long"`` if the caller says so.
     library
         The library of the table.
     """
@@ -46,16 +51,18 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
         refuse_missing_keys(library.missing(table, column), column)
     own = tuple(library.distinct(table, column) for column in keys)
     labels = labels_of_table(library, keys, own, value_column)
+    check_labels(labels, values, value, layout)
     coords = _coords(library, table, keys, labels)
-    return _entries(library, columns, value_column, own, coords, values, missing, form)
+    return _entries(library, columns, labels, own, coords, values, missing, form)
 
 
 def take_in_columns(
     columns: Sequence[str],
-    value: str,
     keys: Mapping[str, tuple[NDArray[Any], Integers]],
     values: Floats,
     missing: str | None,
+    value: str | None,
+    layout: str | None,
 ) -> Labelled:
     """Return the observations of a long table of pandas whose keys are numbered already.
 
@@ -63,20 +70,22 @@ def take_in_columns(
     ----------
     columns
         The names of the columns.
-    value
-        The column of values.
     keys
         The distinct keys of each column of keys, in the order of the mode, and the position of each row's key.
     values
         The values, NaN where there is none.
     missing
         ``"zero"`` if zeros are missing too.
+    value, layout
+        As in `take_in_table`.
     """
     library = LIBRARIES["pandas"]
-    roles(columns, value)
+    named, value_column = roles(columns, value)
     own = tuple(library.keys(each) for each, _ in keys.values())
+    labels = labels_of_table(library, named, own, value_column)
+    check_labels(labels, values, value, layout)
     coords = np.asfortranarray(np.stack([places for _, places in keys.values()]).T)
-    return _entries(library, columns, value, own, coords, values, missing, {"index": [], "series": False})
+    return _entries(library, columns, labels, own, coords, values, missing, {"index": [], "series": False}, first_row=1)
 
 
 def labels_of_table(library: TableLibrary, keys: Sequence[Hashable], own: Sequence[Any], value: Hashable) -> Labels:
@@ -87,18 +96,21 @@ def labels_of_table(library: TableLibrary, keys: Sequence[Hashable], own: Sequen
 def _entries(
     library: TableLibrary,
     columns: Sequence[Hashable],
-    value: Hashable,
+    labels: Labels,
     own: tuple[Any, ...],
     coords: Integers,
     values: Floats,
     missing: str | None,
     form: Mapping[str, Any],
+    first_row: int = 0,
 ) -> Labelled:
-    """Return the observations of the rows of a long table."""
+    """Return the observations of the rows of a long table, which messages count from `first_row`."""
     seen = ~np.isnan(values) & ((values != 0) | (missing != "zero"))
     refuse_nothing_seen(len(values), int(seen.sum()))
+    value = next(column for column in columns if str(column) == labels.value)
     keys = [column for column in columns if column != value]
-    labels = labels_of_table(library, keys, own, value)
+    for column, each, places in zip(keys, labels.keys, coords.T, strict=True):
+        refuse_blank_keys(each, places, column, first_row)
     shape = tuple(len(each) for each in own)
     refuse_repeats(coords, shape, labels, library.merging(keys, value))
     restore = ToTable(library, tuple(columns), value, own, form)
@@ -197,8 +209,28 @@ def refuse_missing_keys(missing: Booleans, column: Hashable, row: Callable[[int]
     if missing.any():
         raise ValueError(
             f"every row must have all its keys, but {column!r} has none in {row(int(missing.argmax()))}; leave out "
-            "rows without keys, or give table.to_numpy() if the table is a matrix with one value in each cell."
+            "rows without keys, or say layout='wide' if each cell of the table is a value."
         )
+
+
+def refuse_blank_keys(keys: NDArray[Any] | None, places: Integers, column: Hashable, first_row: int = 0) -> None:
+    """Refuse a blank text as a key, which is a key that is missing.
+
+    Parameters
+    ----------
+    keys
+        The distinct keys of a column.
+    places
+        The position of each row's key among them.
+    column
+        The column.
+    first_row
+        The number of the first row in the message.
+    """
+    texts = [] if keys is None or keys.dtype.kind not in "OUT" else keys.tolist()
+    blank = [place for place, key in enumerate(texts) if isinstance(key, str) and not key.strip()]
+    if blank:
+        refuse_missing_keys(np.isin(places, blank), column, lambda row: f"row {row + first_row:,}")
 
 
 def refuse_nothing_seen(rows: int, entries: int) -> None:
