@@ -257,7 +257,8 @@ def _read_if_path(data: Any, missing: str | None, value: str | None, layout: str
     """Return the data, read from a file if it is a path, and whether it was one."""
     if not isinstance(data, str | PathLike):
         return data, False
-    options = {name: given for name, given in (("value", value), ("layout", layout)) if given is not None}
+    options: dict[str, Any] = {"value": value, "layout": layout}
+    options = {name: given for name, given in options.items() if given is not None}
     return read(data, missing=missing, **options), True
 
 
