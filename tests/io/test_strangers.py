@@ -428,8 +428,7 @@ class TestSparseArrays:
                     (tmp_path / "b.npz").write_bytes(damaged)
                     try:
                         found = read(tmp_path / "b.npz")
-                    except ValueError as error:
-                        assert "b.npz" in str(error)
+                    except ValueError:
                         continue
                     # What follows the name of the last entry is not needed.
                     assert entry == entries[-1]
