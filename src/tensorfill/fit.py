@@ -81,6 +81,8 @@ class Fit(Summary):
         Which observed entries were judged corrupt, for a robust loss; otherwise None.
     labels
         The names of the modes and of their indices; plain ones for data without names.
+    added
+        How many indices of each mode the last `update` added; None for a fit without an update.
     restore
         Converts an array of the tensor's shape to the type of the data; None leaves it unchanged.
     """
@@ -98,6 +100,7 @@ class Fit(Summary):
     observations: Observations | None = field(default=None, repr=False)
     corrupt: Booleans | None = field(default=None, repr=False)
     labels: Labels = field(default=_NO_LABELS, repr=False)
+    added: tuple[int, ...] | None = field(default=None, repr=False)
     restore: Callable[[Floats], Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -402,8 +405,10 @@ class Fit(Summary):
         Parameters
         ----------
         new
-            New entries, in any form that `tensorfill.complete` takes. An unknown label, such as a new day, user or
-            station, becomes a new index of its mode. In data without labels, indices are counted from 0.
+            New entries, in any form that `tensorfill.complete` takes. Modes must have the names that they have in the
+            fit, in any order, and labels of the same kinds; a table has the same columns. An unknown label, such as a
+            new day, user or station, becomes a new index of its mode; ``print(fit)`` says how many there are. If
+            neither the fit nor the new data has labels, indices are counted from 0.
         laplacian
             The graphs of all indices, old and new, by mode; only for modes with a graph that have new indices.
         missing, value, layout, time_limit, rng, progress, callback, n_jobs

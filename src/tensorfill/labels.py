@@ -16,6 +16,18 @@ from ._support.moments import is_moment, moments, written_label
 from ._support.types import Floats, Integers
 from .observations import Observations
 
+UNNAMED = "value"
+"""The name of entries that have none of their own."""
+
+KINDS = {"iuf": "numbers", "b": "truth values", "M": "dates", "m": "durations", "UT": "texts"}
+"""What labels are called, by the kind of their array."""
+
+CLASSES: dict[Any, str] = {
+    str: "texts", bool | np.bool_: "truth values", int | float | np.number: "numbers", datetime.time: "times of day",
+    datetime.date | np.datetime64: "dates", datetime.timedelta | np.timedelta64: "durations",
+}  # fmt: skip
+"""What labels are called, by the class of each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:
@@ -40,7 +52,7 @@ class Labels:
 
     names: tuple[str, ...]
     keys: tuple[NDArray[Any] | None, ...]
-    value: str = "value"
+    value: str = UNNAMED
 
     def __post_init__(self) -> None:
         names, keys = tuple(self.names), tuple(self.keys)
@@ -170,14 +182,14 @@ class Labels:
         >>> merged.keys.tolist(), merged.old.tolist(), merged.new.tolist()
         ([2020, 2021, 2022], [0, 2], [1, 2])
         """
-        keys, given = self.keys[mode], _tidy(_row(wanted))
+        keys, said = self.keys[mode], _tidy(_row(wanted))
         if keys is None:
             raise ValueError(f"{self.names[mode]!r} has no labels, so there is nothing to merge.")
         kind = keys.dtype.kind
-        if kind in "mM" and given.dtype.kind != kind:
-            given = moments(given, kind)
+        given = moments(said, kind) if kind in "mM" and said.dtype.kind != kind else said
         known = self._finders[mode](given) != UNKNOWN
         fresh = given[~known]
+        _refuse_another_kind(self.names[mode], keys, fresh, said[~known])
         if len(fresh) == 0:
             merged = keys
         elif kind in "biufmM" and fresh.dtype.kind in "biufmM":
@@ -307,6 +319,28 @@ def _tidy(keys: NDArray[Any]) -> NDArray[Any]:
         tidied = np.asarray(keys.tolist())
         return tidied if tidied.dtype.kind in "biufmM" else keys
     return keys
+
+
+def _kinds_of(keys: NDArray[Any]) -> list[str]:
+    """Return the kind of each label, in words."""
+    kind = next((word for kinds, word in KINDS.items() if keys.dtype.kind in kinds), None)
+    if kind is not None:
+        return [kind] * len(keys)
+    return [
+        next((word for type_, word in CLASSES.items() if isinstance(key, type_)), type(key).__name__)
+        for key in keys.tolist()
+    ]
+
+
+def _refuse_another_kind(name: str, keys: NDArray[Any], fresh: NDArray[Any], said: NDArray[Any]) -> None:
+    """Refuse new labels of a mode that are of no kind that its labels have; `said` are these as they were given."""
+    kinds = dict.fromkeys(_kinds_of(keys))
+    wrong = np.array([kind not in kinds for kind in _kinds_of(fresh)], dtype=np.bool_) | _missing(fresh)
+    if wrong.any():
+        raise TypeError(
+            f"the labels of {name!r} must be {' or '.join(kinds)} as in the data of this fit, such as {shown(keys[0])}"
+            f", but {shown(said[wrong.argmax()])} was given; convert them, or check that the data belongs to this fit."
+        )
 
 
 def _missing(keys: NDArray[Any]) -> NDArray[np.bool_]:

@@ -20,8 +20,8 @@ from .restoring import Restorer
 from .tables import answered, take_in_columns
 
 __all__ = [
-    "ADAPTERS", "RESTORERS", "Adapter", "answered_table", "columns_of_values", "is_table", "looks_wide", "rebuilt",
-    "take_in", "take_in_columns",
+    "ADAPTERS", "RESTORERS", "Adapter", "answered_table", "columns_of", "columns_of_values", "is_table", "looks_wide",
+    "rebuilt", "take_in", "take_in_columns",
 ]  # fmt: skip
 
 
@@ -88,6 +88,12 @@ def columns_of_values(table: Any) -> list[Any]:
     library = libraries.library_of(table)
     parts = None if library is None else library.wide(table)
     return [] if parts is None else list(parts.columns)
+
+
+def columns_of(data: Any) -> list[str] | None:
+    """Return the names of the columns of a table, with those of the levels of its index; None for other data."""
+    library = libraries.library_of(data)
+    return None if library is None else [str(column) for column in library.columns(library.opened(data)[0])]
 
 
 def is_table(data: Any) -> bool:
