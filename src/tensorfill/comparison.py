@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -140,7 +140,7 @@ class Comparison(Records[Contender]):
 
 def compare(
     data: Any,
-    methods: str | Sequence[str | Method] = "auto",
+    methods: str | Method | Sequence[str | Method] = "auto",
     *,
     missing: str | None = None,
     value: str | None = None,
@@ -205,7 +205,7 @@ def compare(
         refine=refine,
         choose=choose,
     )
-    named = methods if isinstance(methods, str) else list(methods)
+    named = _named(methods)
     made = candidates(named, {}, job, COMPARED)
     with Display(progress) as display, one_blas_thread, threads(n_jobs):
         rows: list[Contender] = []
@@ -223,6 +223,20 @@ def compare(
             if not rows:
                 raise KeyboardInterrupt from None
     return Comparison(sorted(rows, key=lambda row: row.held_out))
+
+
+def _named(methods: Any) -> str | list[Any]:
+    """Return ``"auto"``, ``"all"`` or a name as it is, and anything else as a list of methods."""
+    if isinstance(methods, str):
+        return methods
+    if isinstance(methods, Method):
+        return [methods]
+    if not isinstance(methods, Iterable):
+        raise TypeError(
+            "methods must be 'auto', 'all', or a list of names and method objects, such as ['nort', 'cp'], but "
+            f"{methods!r} ({type(methods).__name__}) was given."
+        )
+    return list(methods)
 
 
 def _contender(contest: Contest, method: Method, clock: Clock) -> Contender:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._support.checks import checked_bounds, listed, seeded
+from ._support.checks import checked_bounds, float_type, function_or_none, listed, seeded
 from ._support.clock import Clock
 from ._support.fingerprints import fingerprint
 from ._support.interrupts import Interrupts
@@ -41,7 +42,11 @@ from .losses import Loss, Robust, Square
 from .methods.base import Callback, Method, Status
 from .methods.nort import Nort
 from .methods.problem import Problem
+from .methods.registry import METHODS, setting_names
 from .models import Model
+
+CLOSE = 0.75
+"""How alike two names must be for one to be taken for the other misspelt."""
 
 
 def complete(
@@ -180,6 +185,9 @@ def complete(
     """
     if is_spread(data):
         return _on_workers(data, locals())
+    _refuse_misspelt(settings)
+    function_or_none(callback, "callback")
+    float_type(dtype)
     if client is not None:
         raise ValueError("client is for a table of Dask or of Parquet files; leave it out for other data.")
     clock = Clock(time_limit)
@@ -251,6 +259,16 @@ def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:
             "memory, as in data.compute()."
         )
     return complete_there(data, **changed, **settings)
+
+
+def _refuse_misspelt(settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that no method has and that resembles an argument of `complete`."""
+    for name in settings:
+        near = get_close_matches(name, _DEFAULTS, n=1, cutoff=CLOSE)
+        if near and not any(name in setting_names(kind) for kind in METHODS.values()):
+            raise TypeError(
+                f"complete has no argument {name!r}, and no method has such a setting; you may mean {near[0]!r}."
+            )
 
 
 def _read_if_path(data: Any, missing: str | None, value: str | None, layout: str | None) -> tuple[Any, bool]:

@@ -160,18 +160,19 @@ class Labels:
             times of day and durations such as ``"08:00"`` or ``"0 days 08:00:00"``.
         """
         number = self.mode(mode)
-        given = _row(wanted)
-        keys = self.keys[number]
-        if keys is None:
-            return _counted(given, self.names[number])
-        found = self._finders[number](given)
-        unknown = found == UNKNOWN
-        if unknown.any():
-            first = shown(given[unknown.argmax()])
+        found = self.found(number, wanted)
+        unknown, keys = found == UNKNOWN, self.keys[number]
+        if keys is not None and unknown.any():
+            first = shown(_row(wanted)[unknown.argmax()])
             raise ValueError(
                 f"{self.names[number]!r} has no label {first} in the data of this fit; its labels are {_some(keys)}."
             )
         return found
+
+    def found(self, mode: int, wanted: ArrayLike) -> Integers:
+        """Return what `positions` does, with `UNKNOWN` for a label that is not found."""
+        given = _row(wanted)
+        return _counted(given, self.names[mode]) if self.keys[mode] is None else self._finders[mode](given)
 
     def merged(self, mode: int, wanted: ArrayLike) -> Merged:
         """Return the labels of a mode together with others, of which some may be new.

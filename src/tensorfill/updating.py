@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ._support.checks import generator
+from ._support.checks import function_or_none, generator
 from ._support.clock import Clock
 from ._support.interrupts import Interrupts
 from ._support.parallel import one_blas_thread, threads
@@ -51,6 +51,7 @@ def changes_by(
             "update needs the data of the fit, which a file does not hold; save the fit with data=True, or give the "
             "data with dataclasses.replace(fit, observations=...)."
         )
+    function_or_none(run["callback"], "callback")
     sound = fit.observations if fit.corrupt is None else fit.observations.select(~fit.corrupt)
     raw = grown(fit.labels, sound, take_in(new, **_read_as_before(fit, new, how)))
     check_size(raw.all)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tensorfill import Observations, load
 from tensorfill.adapters import take_in
+from tensorfill.adapters.tables import UnknownLabelWarning
 from tensorfill.choosing.error_bars import ErrorBars
 
 from ..refusal import refuses
@@ -338,6 +339,28 @@ def test_predictions_are_further_columns_of_the_table_that_asks(library):
     )
     refuses(ValueError, ["'a', 'b'", "no 'b'"], lambda: fit.predict(asked[["note", "a"]]))
     refuses(ValueError, ["column 'n'", "drop or rename"], lambda: fit.predict(answer))
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_unknown_labels_get_nan_on_request(library):
+    fit = fit_of(take_in(table_of(library)), error_bars=ErrorBars(np.linspace(0, 1, 99)))
+    asked = LIBRARIES[library]({"a": ["x", "z", "y", "x"], "b": [1, 1, 2, 7]})
+    with pytest.warns(UnknownLabelWarning, match="2 of 4 rows have a label that the fit does not know"):
+        answer = fit.predict(asked, interval=0.9, unknown="nan")
+    np.testing.assert_array_equal(answer["n"].to_numpy(), [0.0, np.nan, 3.0, np.nan])
+    for end in ("n_low", "n_high"):
+        assert np.isnan(answer[end].to_numpy()).tolist() == [False, True, False, True]
+    equal(fit.predict(asked[:1], unknown="nan"), fit.predict(asked[:1]))
+    refuses(ValueError, ["no label 'z'"], lambda: fit.predict(asked))
+    refuses(ValueError, ["unknown", "'error', 'nan'", "'zero'"], lambda: fit.predict(asked, unknown="zero"))
+    refuses(ValueError, ["table of labels"], lambda: fit.predict([[0, 0]], unknown="nan"))
+
+
+def test_unknown_indices_get_nan_on_request():
+    plain = fit_of(take_in(np.ones((2, 3))))
+    with pytest.warns(UnknownLabelWarning, match="1 of 2 rows"):
+        answer = plain.predict(pd.DataFrame({"mode_0": [1, 0], "mode_1": [2, 9]}), unknown="nan")
+    np.testing.assert_array_equal(answer["value"], [5.0, np.nan])
 
 
 def test_a_table_asks_any_fit():

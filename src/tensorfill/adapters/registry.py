@@ -101,7 +101,9 @@ def is_table(data: Any) -> bool:
     return libraries.library_of(data) is not None or libraries.unread_table(data) is not None
 
 
-def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> Any:
+def answered_table(
+    table: Any, labels: Labels, answer: Callable[[Any], Any], within: tuple[int, ...] | None = None
+) -> Any:
     """Return a table of keys with columns of predictions; see `tables.answered`."""
     library = libraries.library_of(table)
     if library is None or not hasattr(table, "columns"):
@@ -110,7 +112,7 @@ def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> 
             f"keys must be columns of a DataFrame of pandas or polars, but a {type(table).__name__} was given; "
             f"give {instead}."
         )
-    return answered(table, library, labels, answer)
+    return answered(table, library, labels, answer, within)
 
 
 def rebuilt(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Restorer | None:

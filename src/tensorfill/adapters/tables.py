@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -17,6 +18,11 @@ from .layouts import check_labels
 from .libraries import LIBRARIES
 from .restoring import Restorer
 from .table_library import TableLibrary
+
+
+class UnknownLabelWarning(UserWarning):
+    """Rows of a table with a label that a fit does not know."""
+
 
 Answer = Callable[[Integers], Floats | tuple[Floats, ...]]
 """A function from coordinates to predictions, or to predictions and the two ends of their intervals."""
@@ -120,7 +126,9 @@ def _entries(
     return Labelled(Observations(coords, values, shape), labels, restore)
 
 
-def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) -> Any:
+def answered(
+    table: Any, library: TableLibrary, labels: Labels, answer: Answer, within: tuple[int, ...] | None = None
+) -> Any:
     """Return a table of keys with a column of predictions, and with two columns for the ends of intervals, if any.
 
     Parameters
@@ -133,9 +141,12 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
         The labels of the fit.
     answer
         Returns the predictions at coordinates.
+    within
+        The shape of the fit, for NaN in rows with an unknown label; by default such a label is refused.
     """
     columns = set(map(str, library.columns(library.opened(table)[0])))
-    found = answer(coords_of_keys(table, library, labels))
+    coords = coords_of_keys(table, library, labels, known=within is None)
+    found = answer(coords) if within is None else _where_known(coords, within, answer)
     parts = found if isinstance(found, tuple) else (found,)
     names = [labels.value, f"{labels.value}_low", f"{labels.value}_high"][: len(parts)]
     for name in names:
@@ -147,8 +158,29 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
     return library.extended(table, dict(zip(names, parts, strict=True)))
 
 
-def coords_of_keys(table: Any, library: TableLibrary, labels: Labels) -> Integers:
-    """Return the coordinates of the entries in a table of labels with a column for each mode, in any order."""
+def _where_known(coords: Integers, shape: tuple[int, ...], answer: Answer) -> tuple[Floats, ...]:
+    """Return the answer at coordinates within a shape, and NaN at others, with a warning that counts these."""
+    known: Booleans = np.all((coords >= 0) & (coords < shape), axis=1)
+    found = answer(coords[known])
+    if not known.all():
+        warnings.warn(
+            f"{int((~known).sum()):,} of {len(known):,} rows have a label that the fit does not know, and get NaN.",
+            UnknownLabelWarning,
+            stacklevel=5,
+        )
+    whole = []
+    for part in found if isinstance(found, tuple) else (found,):
+        column = np.full(len(known), np.nan, dtype=part.dtype)
+        column[known] = part
+        whole.append(column)
+    return tuple(whole)
+
+
+def coords_of_keys(table: Any, library: TableLibrary, labels: Labels, *, known: bool = True) -> Integers:
+    """Return the coordinates of the entries in a table of labels with a column for each mode, in any order.
+
+    A label that the fit does not know is refused, unless `known` is False; then its coordinate is negative.
+    """
     opened, _ = library.opened(table)
     columns = {str(column): column for column in library.columns(opened)}
     for name in labels.names:
@@ -157,7 +189,7 @@ def coords_of_keys(table: Any, library: TableLibrary, labels: Labels) -> Integer
                 f"the table must have a column for each mode, {', '.join(map(repr, labels.names))}, but it has no "
                 f"{name!r}; rename its columns, or give coordinates as an array of whole numbers."
             )
-    return _coords(library, opened, [columns[name] for name in labels.names], labels)
+    return _coords(library, opened, [columns[name] for name in labels.names], labels, known=known)
 
 
 def roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable], Hashable]:
@@ -181,8 +213,11 @@ def roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable
     return [column for column in columns if column != chosen], chosen
 
 
-def _coords(library: TableLibrary, table: Any, keys: Sequence[Hashable], labels: Labels) -> Integers:
-    found = [labels.positions(mode, library.plain(table[column])) for mode, column in enumerate(keys)]
+def _coords(
+    library: TableLibrary, table: Any, keys: Sequence[Hashable], labels: Labels, *, known: bool = True
+) -> Integers:
+    find = labels.positions if known else labels.found
+    found = [find(mode, library.plain(table[column])) for mode, column in enumerate(keys)]
     return np.stack(found, axis=1)
 
 
