@@ -455,7 +455,7 @@ class Fit(Summary):
         """Write an HTML report of the fit: the data, the chosen settings, the held-out error, and how to repeat it.
 
         The page is self-contained and loads nothing from the network. For a fit that was loaded from a file, it omits
-        what needs the data. It requires ``pip install "tensorfill[report]"``.
+        what needs the data. It needs matplotlib, jinja2 and pillow.
 
         Parameters
         ----------

@@ -210,7 +210,7 @@ class TestComplete:
         (tmp_path / "a.nc").write_bytes(b"x")
         monkeypatch.setitem(sys.modules, "xarray", None)
         err = said(capsys, "complete", tmp_path / "a.nc", "-o", tmp_path / "b.nc", code=1).err
-        assert 'pip install "tensorfill[files]"' in err
+        assert "pip install pandas pyarrow xarray netcdf4." in err
 
 
 class TestMethods:
