@@ -90,7 +90,19 @@ class Contender:
 
 
 class Comparison(Records[Contender]):
-    """The methods of a comparison, sorted by held-out error; ``print`` shows a table."""
+    """The methods of a comparison, sorted by held-out error; ``print`` shows a table.
+
+    Parameters
+    ----------
+    records
+        The methods.
+    left_out
+        The names of the methods that were not compared, because the run was stopped before they had an answer.
+    """
+
+    def __init__(self, records: Iterable[Contender] = (), left_out: Iterable[str] = ()) -> None:
+        super().__init__(records)
+        self.left_out = tuple(left_out)
 
     columns = (*(each.name for each in fields(Contender)), "name", "chosen")
     _shown: ClassVar[Mapping[str, str]] = {
@@ -105,7 +117,8 @@ class Comparison(Records[Contender]):
 
     def __repr__(self) -> str:
         many = "1 method" if len(self) == 1 else f"{len(self)} methods"
-        return f"Comparison({many}, the best is {self.best.name})" if len(self) else "Comparison(empty)"
+        without = f", without {', '.join(self.left_out)}" if self.left_out else ""
+        return f"Comparison({many}, the best is {self.best.name}{without})" if len(self) else "Comparison(empty)"
 
     @property
     def best(self) -> Contender:
@@ -135,7 +148,8 @@ class Comparison(Records[Contender]):
         ]
         widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows])
-        return "\n".join(line.rstrip() for line in lines)
+        stopped = f"Not compared, because the run was stopped: {', '.join(self.left_out)}."
+        return "\n".join([*(line.rstrip() for line in lines), *([stopped] if self.left_out else [])])
 
 
 def compare(
@@ -180,7 +194,8 @@ def compare(
     Returns
     -------
     Comparison
-        A record for each method, sorted by error. ``print`` shows a table, and `Comparison.plot` draws it.
+        A record for each method, sorted by error. ``print`` shows a table, and `Comparison.plot` draws it. After
+        Ctrl-C it has the methods that were done, and its `left_out` names the others.
 
     Examples
     --------
@@ -222,7 +237,7 @@ def compare(
                 ) from None
             if not rows:
                 raise KeyboardInterrupt from None
-    return Comparison(sorted(rows, key=lambda row: row.held_out))
+    return Comparison(sorted(rows, key=lambda row: row.held_out), [each.name for each in made[len(rows) :]])
 
 
 def _named(methods: Any) -> str | list[Any]:
