@@ -161,6 +161,17 @@ class TestNothingIsLost:
         ]
         assert load(rescued[0]).shape == (12, 10)
 
+    def test_a_rescue_that_fails_leaves_nothing_behind(self, data, tmp_path, monkeypatch, capsys):
+        def full(fit, path, **options):
+            raise OSError("the disk is full.")
+
+        (tmp_path / "temporary").mkdir()
+        monkeypatch.setattr(Fit, "save", full)
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+        err = said(capsys, "complete", data, "--model", tmp_path / "m.npz", code=2).err
+        assert err.splitlines() == ["tensorfill: the disk is full."]
+        assert not list((tmp_path / "temporary").iterdir())
+
     @pytest.mark.parametrize("command", ["report", "update"])
     def test_a_page_or_an_update_that_cannot_be_written_does_not_cost_the_fit(
         self, command, data, tmp_path, monkeypatch, capsys
