@@ -302,6 +302,11 @@ def test_numbers_that_repeat_and_few_whole_numbers_are_labels(library):
     coords = np.random.default_rng(0).permutation(1000)[:60].reshape(20, 3)
     counts = LIBRARIES[library](dict(zip("abc", coords.T, strict=True)) | {"n": np.arange(20) % 4})
     assert take_in(counts).observations.ndim == 3
+    # Many modes of whole numbers, and a value that is none; and a table with the names that tensorfill writes.
+    sixth = {f"m{mode}": np.arange(64) // 2**mode % 2 for mode in range(6)}
+    assert take_in(LIBRARIES[library](sixth | {"n": np.arange(64) / 8})).observations.ndim == 6
+    written = {name.replace("m", "mode_"): column for name, column in sixth.items()}
+    assert take_in(LIBRARIES[library](written | {"value": np.arange(64)})).observations.ndim == 6
 
 
 def test_bad_frames_of_pandas_get_one_sentence():

@@ -29,7 +29,7 @@ ENOUGH_COLUMNS = 3
 """With fewer columns of numbers beside the labels, a table without gaps is taken for a long one."""
 
 MOST_NUMBERED = 4
-"""With more columns of numbers than this before the last, and no other labels, a table may be wide."""
+"""With more columns of numbers than this before the last, all of them like it, a table may be wide."""
 
 OWN = 0.5
 """If more than this share of the rows have a number of their own in a column, it may hold values."""
@@ -96,7 +96,8 @@ def check_labels(labels: Labels, values: Floats, value: str | None, layout: str 
     value, layout
         What the caller says of the table. With ``layout="long"`` all columns but one are labels.
     """
-    if layout is not None:
+    # Columns with the names of modes without names are written by tensorfill itself.
+    if layout is not None or labels.names == Labels.plain(len(labels.names)).names:
         return
     keys = dict(zip(labels.names, labels.keys, strict=True))
     numbers = {
@@ -111,10 +112,12 @@ def check_labels(labels: Labels, values: Floats, value: str | None, layout: str 
                 f"value={value!r} if they are."
             )
         return
-    if _differs(values[np.isfinite(values)], len(values)) and not has_fractions(values):
+    fractions = has_fractions(values)
+    if not fractions and _differs(values[np.isfinite(values)], len(values)):
         # Nothing distinguishes the last column from others that differ from row to row too.
         doubtful = [name for name, own in numbers.items() if _differs(own, len(values))]
-    many = len(numbers) == len(keys) > MOST_NUMBERED
+    alike = not fractions or any(map(has_fractions, numbers.values()))
+    many = len(numbers) == len(keys) > MOST_NUMBERED and alike
     if doubtful or many:
         raise two_readings([*(list(keys) if many else doubtful), labels.value], labels.value)
 
