@@ -83,7 +83,11 @@ def test_ctrl_c_keeps_the_methods_that_are_done(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TuckerAls, "axes", interrupt)
-    assert compare(DATA.observations, ["nort", "tucker_als"], rng=0)["name"].tolist() == ["nort"]
+    found = compare(DATA.observations, ["nort", "tucker_als", "cp"], rng=0)
+    assert found["name"].tolist() == ["nort"]
+    assert found.left_out == ("tucker_als", "cp")
+    assert str(found).endswith("\nNot compared, because the run was stopped: tucker_als, cp.")
+    assert repr(found) == "Comparison(1 method, the best is nort, without tucker_als, cp)"
     with pytest.raises(KeyboardInterrupt):
         compare(DATA.observations, ["tucker_als", "nort"], rng=0)
 

@@ -40,7 +40,7 @@ def test_rows_must_be_a_whole_number():
         picture(rows=0)
 
 
-def test_without_scikit_image_the_error_names_the_extra(monkeypatch):
+def test_without_scikit_image_the_error_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage", None)
-    with pytest.raises(ImportError, match=r'pip install "tensorfill\[demo\]"'):
+    with pytest.raises(ImportError, match=r"pip install matplotlib scikit-image"):
         picture()

@@ -76,7 +76,7 @@ class TestVariationOfHeldOutEntries:
         fit = complete(synthetic((12, 11, 10), rank=2, rng=0).observations, rng=0)
         assert "WARNING" not in str(fit)
 
-    @pytest.mark.parametrize(("ratio", "doubtful"), [(0.30, True), (0.33, False)])
+    @pytest.mark.parametrize(("ratio", "doubtful"), [(0.29, True), (0.31, False)])
     def test_where_it_begins(self, ratio, doubtful):
         observed = np.tile([-1.0, 1.0], 50)
         assert (doubt_of_variation(ratio * observed, observed) is not None) == doubtful

@@ -155,6 +155,13 @@ class TestSimpleAnswers:
 
 
 class TestWaysIn:
+    def test_a_path_with_a_layout(self, tmp_path):
+        cells = np.random.default_rng(0).random((12, 4))
+        pd.DataFrame(cells, columns=list("abcd")).to_csv(tmp_path / "cells.csv", index=False)
+        refuses(ValueError, ["cells.csv", "layout='wide'"], lambda: complete(tmp_path / "cells.csv"))
+        with pytest.warns(NothingMissingWarning):
+            assert complete(tmp_path / "cells.csv", layout="wide", lam=1.0, rng=0).shape == (12, 4)
+
     def test_a_path(self, tmp_path):
         table = labelled().to_dataframe().dropna().reset_index()
         table.to_csv(tmp_path / "rain.csv", index=False)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import tensorfill
 from tensorfill._support import table
+from tensorfill._support.optional import EXTRAS
 from tensorfill._support.registry import Registry, imported
 from tensorfill.adapters.registry import RESTORERS
 from tensorfill.losses import LOSSES, ROBUST
@@ -59,3 +61,17 @@ def test_a_registry_takes_more_and_gives_it_back():
     assert len(registry) == 1
     with pytest.raises(KeyError):
         registry["own"]
+
+
+def test_the_packages_of_each_extra_are_those_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"]
+
+    def packages(extra):
+        for each in extras[extra]:
+            inner = re.fullmatch(r"tensorfill\[(.*)\]", each)
+            yield from packages(inner[1]) if inner else [re.split("[><=]", each)[0]]
+
+    for extra, named in EXTRAS.items():
+        assert sorted(named) == sorted(packages(extra))
+    assert {each.extra for each in table.FORMATS.values()} <= EXTRAS.keys()

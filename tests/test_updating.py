@@ -169,6 +169,65 @@ def test_what_cannot_go_on_gets_one_sentence(words, action):
     refuses(ValueError, words, action)
 
 
+def visits(city="city", value="visits"):
+    table = pd.DataFrame({city: np.repeat(["Bonn", "Kiel", "Ulm"], 4), "year": np.tile(np.arange(2020, 2024), 3)})
+    return table.assign(**{value: np.outer([1.0, 2.0, 3.0], np.arange(1.0, 5.0)).ravel()})
+
+
+@pytest.fixture(scope="module")
+def of_visits():
+    return complete(visits().iloc[:-1], method="cp", rank=1, centre=False, smooth=None, rng=0)
+
+
+@pytest.mark.parametrize(("words", "kind", "new"), [
+    (["'city', 'year'", "'town', 'year'", "rename"], ValueError, visits(city="town")),
+    (["'visits'", "'sales'", "value="], ValueError, visits(value="sales")),
+    (["'city', 'year'", "'mode_0', 'mode_1'"], ValueError, np.ones((3, 4))),
+    (["'city' of the fit has labels", "'Bonn'"], ValueError,
+     xr.DataArray(np.ones((3, 4)), {"year": np.arange(4)}, ("city", "year"))),
+    (["labels of 'city'", "texts", "'Bonn'", "but 7"], TypeError,
+     visits().astype({"city": object}).replace({"city": {"Ulm": 7}})),
+    (["labels of 'city'", "texts", "but 0"], TypeError, visits().assign(city=np.repeat(np.arange(3), 4))),
+    (["labels of 'year'", "numbers", "2020", "'2020 AD'"], TypeError,
+     visits().assign(year=lambda table: table.year.astype(str) + " AD")),
+    (["labels of 'year'", "numbers", "'2030-01-01'"], TypeError, visits().assign(year=np.datetime64("2030-01-01"))
+     .drop_duplicates(["city", "year"])),
+])  # fmt: skip
+def test_foreign_data_is_refused_in_one_sentence(of_visits, words, kind, new):
+    refuses(kind, words, lambda: of_visits.update(new, rng=0))
+
+
+def test_a_text_that_is_no_date_is_no_new_day():
+    first = labelled_entries(("day", "b"), (DAYS[:2], ["x", "y"]), [[0, 0]], [1.0])
+    for label in ("2024-03-09", "ninth"):
+        new = labelled_entries(("day", "b"), ([label], ["x"]), [[0, 0]], [1.0])
+        if label == "ninth":
+            refuses(TypeError, ["dates", "'ninth'"], lambda new=new: grown(first.labels, first.observations, new))
+        else:
+            assert grown(first.labels, first.observations, new).labels.keys[0][-1] == np.datetime64("2024-03-09")
+
+
+def test_new_indices_are_welcome_and_counted(of_visits):
+    assert of_visits.added is None
+    assert "update" not in str(of_visits)
+    more = visits().assign(city=lambda table: table.city + "2").iloc[:8]
+    later = of_visits.update(more, rng=0)
+    assert later.added == (2, 0)
+    assert "the update added 2 new indices of city" in str(later)
+    same = of_visits.update(visits().iloc[-1:], rng=0)
+    assert "the update added no new indices" in str(same)
+    assert len(same.observations) == 12
+
+
+def test_new_rows_are_read_as_the_table_of_the_fit_was(of_visits):
+    # The columns are in another order, and the last could hold values.
+    new = visits()[["visits", "year", "city"]].iloc[-1:]
+    assert of_visits.update(new, rng=0).shape == (3, 4)
+    wide = pd.DataFrame(HOLES[:, :, 0], index=pd.Index(DAYS, name="day"))
+    first = complete(wide.iloc[:20], method="cp", rank=1, smooth=None, rng=0)
+    assert first.update(wide.iloc[20:21].fillna(1.0), rng=0).shape == (21, 20)
+
+
 def test_a_table_grows():
     long = labelled(0, 24).to_series().rename("flow").reset_index()
     old, new = long[long.day < DAYS[18]], long[long.day >= DAYS[18]].dropna()

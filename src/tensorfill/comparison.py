@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -90,7 +90,19 @@ class Contender:
 
 
 class Comparison(Records[Contender]):
-    """The methods of a comparison, sorted by held-out error; ``print`` shows a table."""
+    """The methods of a comparison, sorted by held-out error; ``print`` shows a table.
+
+    Parameters
+    ----------
+    records
+        The methods.
+    left_out
+        The names of the methods that were not compared, because the run was stopped before they had an answer.
+    """
+
+    def __init__(self, records: Iterable[Contender] = (), left_out: Iterable[str] = ()) -> None:
+        super().__init__(records)
+        self.left_out = tuple(left_out)
 
     columns = (*(each.name for each in fields(Contender)), "name", "chosen")
     _shown: ClassVar[Mapping[str, str]] = {
@@ -105,7 +117,8 @@ class Comparison(Records[Contender]):
 
     def __repr__(self) -> str:
         many = "1 method" if len(self) == 1 else f"{len(self)} methods"
-        return f"Comparison({many}, the best is {self.best.name})" if len(self) else "Comparison(empty)"
+        without = f", without {', '.join(self.left_out)}" if self.left_out else ""
+        return f"Comparison({many}, the best is {self.best.name}{without})" if len(self) else "Comparison(empty)"
 
     @property
     def best(self) -> Contender:
@@ -135,15 +148,17 @@ class Comparison(Records[Contender]):
         ]
         widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows])
-        return "\n".join(line.rstrip() for line in lines)
+        stopped = f"Not compared, because the run was stopped: {', '.join(self.left_out)}."
+        return "\n".join([*(line.rstrip() for line in lines), *([stopped] if self.left_out else [])])
 
 
 def compare(
     data: Any,
-    methods: str | Sequence[str | Method] = "auto",
+    methods: str | Method | Sequence[str | Method] = "auto",
     *,
     missing: str | None = None,
     value: str | None = None,
+    layout: str | None = None,
     loss: str | Loss | Robust = "square",
     laplacian: Mapping[Any, Any] | None = None,
     smooth: Sequence[int | str] | str | None = None,
@@ -168,7 +183,7 @@ def compare(
     methods
         Names of methods or method objects; ``"auto"`` for those of ``"nort"``, ``"grow"``, ``"cp"`` and
         ``"softimpute"`` that support the data, and ``"all"`` for every method that does.
-    missing, value, loss, laplacian, centre, refine, choose, dtype, rng, progress, n_jobs
+    missing, value, layout, loss, laplacian, centre, refine, choose, dtype, rng, progress, n_jobs
         As in `tensorfill.complete`.
     smooth
         As in `tensorfill.complete`, but by default no smooth field is added, to compare the methods themselves.
@@ -179,7 +194,8 @@ def compare(
     Returns
     -------
     Comparison
-        A record for each method, sorted by error. ``print`` shows a table, and `Comparison.plot` draws it.
+        A record for each method, sorted by error. ``print`` shows a table, and `Comparison.plot` draws it. After
+        Ctrl-C it has the methods that were done, and its `left_out` names the others.
 
     Examples
     --------
@@ -195,6 +211,7 @@ def compare(
         data,
         missing=missing,
         value=value,
+        layout=layout,
         dtype=dtype,
         loss=loss,
         laplacian=laplacian,
@@ -203,7 +220,7 @@ def compare(
         refine=refine,
         choose=choose,
     )
-    named = methods if isinstance(methods, str) else list(methods)
+    named = _named(methods)
     made = candidates(named, {}, job, COMPARED)
     with Display(progress) as display, one_blas_thread, threads(n_jobs):
         rows: list[Contender] = []
@@ -220,7 +237,21 @@ def compare(
                 ) from None
             if not rows:
                 raise KeyboardInterrupt from None
-    return Comparison(sorted(rows, key=lambda row: row.held_out))
+    return Comparison(sorted(rows, key=lambda row: row.held_out), [each.name for each in made[len(rows) :]])
+
+
+def _named(methods: Any) -> str | list[Any]:
+    """Return ``"auto"``, ``"all"`` or a name as it is, and anything else as a list of methods."""
+    if isinstance(methods, str):
+        return methods
+    if isinstance(methods, Method):
+        return [methods]
+    if not isinstance(methods, Iterable):
+        raise TypeError(
+            "methods must be 'auto', 'all', or a list of names and method objects, such as ['nort', 'cp'], but "
+            f"{methods!r} ({type(methods).__name__}) was given."
+        )
+    return list(methods)
 
 
 def _contender(contest: Contest, method: Method, clock: Clock) -> Contender:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._support.checks import checked_bounds, listed, seeded
+from ._support.checks import checked_bounds, float_type, function_or_none, listed, seeded
 from ._support.clock import Clock
 from ._support.fingerprints import fingerprint
 from ._support.interrupts import Interrupts
@@ -42,7 +43,11 @@ from .losses import Loss, Robust, Square
 from .methods.base import Callback, Method, Status
 from .methods.nort import Nort
 from .methods.problem import Problem
+from .methods.registry import METHODS, setting_names
 from .models import Model
+
+CLOSE = 0.75
+"""How alike two names must be for one to be taken for the other misspelt."""
 
 
 def complete(
@@ -89,9 +94,10 @@ def complete(
         array does not store are missing, and stored zeros are observed. It is required for sparse arrays whose entries
         are 0 where nothing is stored.
     value
-        The column of values in a long table; by default the last.
+        The column of values in a long table; by default the last, if no other column can hold values.
     layout
-        ``"long"`` or ``"wide"``, for a table that could be either.
+        ``"long"`` or ``"wide"``, for a table that could be either. A table that can be read in two ways is refused with
+        a sentence that asks for this or for `value`. With ``"long"``, all columns but that of the values are labels.
     method
         ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
         noise, it tries NORT too, and held-out entries choose. Otherwise the name of a method: ``"nort"``, ``"grow"``,
@@ -113,7 +119,8 @@ def complete(
     smooth
         The modes along which values vary smoothly, such as the rows and columns of a photograph. A smooth field fitted
         to the residuals of the method is added along them. ``"auto"`` considers the modes whose neighbouring entries
-        agree more than distant ones, and adds the field if the held-out error falls; None never adds one.
+        agree more than distant ones, and adds the field if the held-out error falls; None never adds one. Texts have no
+        order unless they are dates or times, so ``"auto"`` leaves out modes whose labels are other texts.
     centre
         Whether to fit a mean and an effect of each index of each mode first, and the residuals with the method. For
         ``"square"`` and ``"huber"`` they are subtracted; ``"auto"`` tries this if they alone come close to the best
@@ -179,6 +186,9 @@ def complete(
     """
     if is_spread(data):
         return _on_workers(data, locals())
+    _refuse_misspelt(settings)
+    function_or_none(callback, "callback")
+    float_type(dtype)
     if client is not None:
         raise ValueError("client is for a table of Dask or of Parquet files; leave it out for other data.")
     clock = Clock(time_limit)
@@ -188,7 +198,7 @@ def complete(
         asked["data"] = str(data)
     seed, random = seeded(kept if rng is None else rng)
     limits = checked_bounds(bounds)
-    data, read = _read_if_path(data, missing, value)
+    data, read = _read_if_path(data, missing, value, layout)
     others = {name: settings.pop(name) for name in [*settings] if name in STAGES and STAGES[name].chosen}
     job = taken_in(
         data,
@@ -256,11 +266,22 @@ def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:
     return complete_there(data, **changed, **settings)
 
 
-def _read_if_path(data: Any, missing: str | None, value: str | None) -> tuple[Any, bool]:
+def _refuse_misspelt(settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that no method has and that resembles an argument of `complete`."""
+    for name in settings:
+        near = get_close_matches(name, _DEFAULTS, n=1, cutoff=CLOSE)
+        if near and not any(name in setting_names(kind) for kind in METHODS.values()):
+            raise TypeError(
+                f"complete has no argument {name!r}, and no method has such a setting; you may mean {near[0]!r}."
+            )
+
+
+def _read_if_path(data: Any, missing: str | None, value: str | None, layout: str | None) -> tuple[Any, bool]:
     """Return the data, read from a file if it is a path, and whether it was one."""
     if not isinstance(data, str | PathLike):
         return data, False
-    options: dict[str, Any] = {} if value is None else {"value": value}
+    options: dict[str, Any] = {"value": value, "layout": layout}
+    options = {name: given for name, given in options.items() if given is not None}
     return read(data, missing=missing, **options), True
 
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ._support.checks import coordinates, real_number
+from ._support.checks import choice, coordinates, path_of, real_number
 from ._support.html import card
 from ._support.timing import Timing
 from ._support.types import Booleans, Floats, Integers
@@ -39,6 +39,9 @@ from .results.summary import Summary
 from .results.words import doubts_of, facts_of, text_of
 from .sampling import drawn_sets, with_observed
 from .updating import changes_by
+
+UNKNOWN_LABELS = ("error", "nan")
+"""What `Fit.predict` does with labels that it does not know."""
 
 _NO_LABELS = Labels((), ())
 """The default, replaced by plain labels when the order of the tensor is known."""
@@ -81,6 +84,8 @@ class Fit(Summary):
         Which observed entries were judged corrupt, for a robust loss; otherwise None.
     labels
         The names of the modes and of their indices; plain ones for data without names.
+    added
+        How many indices of each mode the last `update` added; None for a fit without an update.
     restore
         Converts an array of the tensor's shape to the type of the data; None leaves it unchanged.
     """
@@ -98,6 +103,7 @@ class Fit(Summary):
     observations: Observations | None = field(default=None, repr=False)
     corrupt: Booleans | None = field(default=None, repr=False)
     labels: Labels = field(default=_NO_LABELS, repr=False)
+    added: tuple[int, ...] | None = field(default=None, repr=False)
     restore: Callable[[Floats], Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -122,8 +128,8 @@ class Fit(Summary):
     @overload
     def predict(self, coords: ArrayLike, *, interval: float) -> tuple[Floats, Floats, Floats]: ...
     @overload
-    def predict(self, coords: Any, *, interval: float | None = None) -> Any: ...
-    def predict(self, coords: Any, *, interval: float | None = None) -> Any:
+    def predict(self, coords: Any, *, interval: float | None = None, unknown: str = "error") -> Any: ...
+    def predict(self, coords: Any, *, interval: float | None = None, unknown: str = "error") -> Any:
         """Return the expected value of entries, on the scale of the data; no dense array is built.
 
         For ``loss="poisson"`` it is the expected count. For ``loss="logistic"`` it lies between the two values: for
@@ -143,6 +149,9 @@ class Fit(Summary):
             based on held-out slices, and are infinite if there are too few of these. Ends lie within `bounds`, and
             those of counts are not negative. With ``loss="poisson"`` they are whole numbers. With ``loss="logistic"``
             both are the same value if the other can be ruled out, and the two values if not.
+        unknown
+            What to do with the rows of a table that have a label which the fit does not know: ``"error"`` refuses the
+            table, and ``"nan"`` gives NaN in these rows, with a warning that says how many there are.
 
         Returns
         -------
@@ -150,8 +159,12 @@ class Fit(Summary):
             For a table, the same table with these as additional columns: ``y``, ``y_low`` and ``y_high`` if ``y`` was
             the column of values, and ``value``, ... if it had no name.
         """
+        choice(unknown, "unknown", UNKNOWN_LABELS)
         if is_table(coords):
-            return answered_table(coords, self.labels, lambda numbers: self.predict(numbers, interval=interval))
+            within = self.shape if unknown == "nan" else None
+            return answered_table(coords, self.labels, lambda numbers: self.predict(numbers, interval=interval), within)
+        if unknown == "nan":
+            raise ValueError("unknown='nan' is for a table of labels, but coordinates were given; leave it out.")
         values = self.expected(self.model.predict(coords))
         if interval is None:
             return values
@@ -402,8 +415,10 @@ class Fit(Summary):
         Parameters
         ----------
         new
-            New entries, in any form that `tensorfill.complete` takes. An unknown label, such as a new day, user or
-            station, becomes a new index of its mode. In data without labels, indices are counted from 0.
+            New entries, in any form that `tensorfill.complete` takes. Modes must have the names that they have in the
+            fit, in any order, and labels of the same kinds; a table has the same columns. An unknown label, such as a
+            new day, user or station, becomes a new index of its mode; ``print(fit)`` says how many there are. If
+            neither the fit nor the new data has labels, indices are counted from 0.
         laplacian
             The graphs of all indices, old and new, by mode; only for modes with a graph that have new indices.
         missing, value, layout, time_limit, rng, progress, callback, n_jobs
@@ -440,7 +455,7 @@ class Fit(Summary):
         """Write an HTML report of the fit: the data, the chosen settings, the held-out error, and how to repeat it.
 
         The page is self-contained and loads nothing from the network. For a fit that was loaded from a file, it omits
-        what needs the data. It requires ``pip install "tensorfill[report]"``.
+        what needs the data. It needs matplotlib, jinja2 and pillow.
 
         Parameters
         ----------
@@ -494,5 +509,6 @@ def load(path: str | PathLike[str], *, max_bytes: float | None = None) -> Fit:
         The fit, with the labels of the data. `Fit.to_dense` returns xarray data or a table if the data was one and the
         library is installed; otherwise it returns an array.
     """
+    path_of(path, "path")
     parts = FitFolder(path, max_bytes).fit() if os.path.isdir(path) else read_fit(path, max_bytes)
     return Fit(**parts)

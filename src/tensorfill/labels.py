@@ -11,12 +11,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._support.moments import duration_of, moments, written_label
+from ._support.finding import UNKNOWN, Finder
+from ._support.moments import is_moment, moments, written_label
 from ._support.types import Floats, Integers
 from .observations import Observations
 
-UNKNOWN = -1
-"""The position of a label that was not found."""
+UNNAMED = "value"
+"""The name of entries that have none of their own."""
+
+KINDS = {"iuf": "numbers", "b": "truth values", "M": "dates", "m": "durations", "UT": "texts"}
+"""What labels are called, by the kind of their array."""
+
+CLASSES: dict[Any, str] = {
+    str: "texts", bool | np.bool_: "truth values", int | float | np.number: "numbers", datetime.time: "times of day",
+    datetime.date | np.datetime64: "dates", datetime.timedelta | np.timedelta64: "durations",
+}  # fmt: skip
+"""What labels are called, by the class of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +52,7 @@ class Labels:
 
     names: tuple[str, ...]
     keys: tuple[NDArray[Any] | None, ...]
-    value: str = "value"
+    value: str = UNNAMED
 
     def __post_init__(self) -> None:
         names, keys = tuple(self.names), tuple(self.keys)
@@ -126,9 +136,17 @@ class Labels:
         return how
 
     def has_order(self, mode: int) -> bool:
-        """Return whether neighbours along a mode can be alike because of their labels."""
+        """Return whether neighbours along a mode can be alike because of their labels.
+
+        Indices that are counted, numbers, dates and times have an order, also if dates and times are texts such as
+        ``"2024-03-01"`` or ``"08:00"``. Other texts have none, and neither have categories.
+
+        >>> labels = Labels(("city", "day", "hour"), (np.array(["Bonn", "Aarhus"]), np.array(["2024-03-01"]), None))
+        >>> [labels.has_order(mode) for mode in range(3)]
+        [False, True, True]
+        """
         keys = self.keys[mode]
-        return keys is None or keys.dtype.kind in "iufmM"
+        return keys is None or keys.dtype.kind in "iufmM" or all(map(is_moment, keys.tolist()))
 
     def positions(self, mode: str | int, wanted: ArrayLike) -> Integers:
         """Return the index of each wanted label of a mode.
@@ -142,18 +160,19 @@ class Labels:
             times of day and durations such as ``"08:00"`` or ``"0 days 08:00:00"``.
         """
         number = self.mode(mode)
-        given = _row(wanted)
-        keys = self.keys[number]
-        if keys is None:
-            return _counted(given, self.names[number])
-        found = self._finders[number](given)
-        unknown = found == UNKNOWN
-        if unknown.any():
-            first = shown(given[unknown.argmax()])
+        found = self.found(number, wanted)
+        unknown, keys = found == UNKNOWN, self.keys[number]
+        if keys is not None and unknown.any():
+            first = shown(_row(wanted)[unknown.argmax()])
             raise ValueError(
                 f"{self.names[number]!r} has no label {first} in the data of this fit; its labels are {_some(keys)}."
             )
         return found
+
+    def found(self, mode: int, wanted: ArrayLike) -> Integers:
+        """Return what `positions` does, with `UNKNOWN` for a label that is not found."""
+        given = _row(wanted)
+        return _counted(given, self.names[mode]) if self.keys[mode] is None else self._finders[mode](given)
 
     def merged(self, mode: int, wanted: ArrayLike) -> Merged:
         """Return the labels of a mode together with others, of which some may be new.
@@ -164,14 +183,14 @@ class Labels:
         >>> merged.keys.tolist(), merged.old.tolist(), merged.new.tolist()
         ([2020, 2021, 2022], [0, 2], [1, 2])
         """
-        keys, given = self.keys[mode], _tidy(_row(wanted))
+        keys, said = self.keys[mode], _tidy(_row(wanted))
         if keys is None:
             raise ValueError(f"{self.names[mode]!r} has no labels, so there is nothing to merge.")
         kind = keys.dtype.kind
-        if kind in "mM" and given.dtype.kind != kind:
-            given = moments(given, kind)
+        given = moments(said, kind) if kind in "mM" and said.dtype.kind != kind else said
         known = self._finders[mode](given) != UNKNOWN
         fresh = given[~known]
+        _refuse_another_kind(self.names[mode], keys, fresh, said[~known])
         if len(fresh) == 0:
             merged = keys
         elif kind in "biufmM" and fresh.dtype.kind in "biufmM":
@@ -183,8 +202,8 @@ class Labels:
         return Merged(merged, whole.positions(0, keys), whole.positions(0, given))
 
     @cached_property
-    def _finders(self) -> list[_Finder]:
-        return [_Finder(np.zeros(0) if own is None else own) for own in self.keys]
+    def _finders(self) -> list[Finder]:
+        return [Finder(np.zeros(0) if own is None else own) for own in self.keys]
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +322,28 @@ def _tidy(keys: NDArray[Any]) -> NDArray[Any]:
     return keys
 
 
+def _kinds_of(keys: NDArray[Any]) -> list[str]:
+    """Return the kind of each label, in words."""
+    kind = next((word for kinds, word in KINDS.items() if keys.dtype.kind in kinds), None)
+    if kind is not None:
+        return [kind] * len(keys)
+    return [
+        next((word for type_, word in CLASSES.items() if isinstance(key, type_)), type(key).__name__)
+        for key in keys.tolist()
+    ]
+
+
+def _refuse_another_kind(name: str, keys: NDArray[Any], fresh: NDArray[Any], said: NDArray[Any]) -> None:
+    """Refuse new labels of a mode that are of no kind that its labels have; `said` are these as they were given."""
+    kinds = dict.fromkeys(_kinds_of(keys))
+    wrong = np.array([kind not in kinds for kind in _kinds_of(fresh)], dtype=np.bool_) | _missing(fresh)
+    if wrong.any():
+        raise TypeError(
+            f"the labels of {name!r} must be {' or '.join(kinds)} as in the data of this fit, such as {shown(keys[0])}"
+            f", but {shown(said[wrong.argmax()])} was given; convert them, or check that the data belongs to this fit."
+        )
+
+
 def _missing(keys: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which keys are None, NaN, NaT or NA."""
     if keys.dtype.kind in "mM":
@@ -350,65 +391,3 @@ def _counted(given: NDArray[Any], name: str) -> Integers:
             f"{name!r} has no labels, so its indices are whole numbers from 0, but {shown(given[0])} was given."
         )
     return numbers.astype(np.int64)
-
-
-def _moment_of_day(key: Any) -> np.timedelta64 | None:
-    """Return the time since midnight of a time of day or a text; None if it is neither."""
-    text = key.isoformat() if isinstance(key, datetime.time) else key
-    length = duration_of(text) if isinstance(text, str) else np.timedelta64("NaT")
-    return None if np.isnat(length) else length
-
-
-class _Finder:
-    """Finds the positions of labels among keys: by sorting for numbers and dates, else by a dict."""
-
-    def __init__(self, keys: NDArray[Any]) -> None:
-        self.keys = keys
-
-    def __call__(self, given: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the position of each label, `UNKNOWN` for labels that are not found."""
-        kind = self.keys.dtype.kind
-        if kind in "mM":
-            return self._by_order(given if given.dtype.kind == kind else moments(given, kind))
-        if kind in "biuf" and given.dtype.kind in "biuf":
-            return self._by_order(given)
-        try:
-            places = (self._place(label) for label in given.tolist())
-            return np.fromiter(places, dtype=np.int64, count=len(given))
-        except TypeError:
-            # An unhashable label is not among the keys.
-            return np.full(len(given), UNKNOWN)
-
-    def _place(self, label: Any) -> int:
-        """Return the position of a label; times of day and durations are also found by their text."""
-        place = self._places.get(label, UNKNOWN)
-        if place == UNKNOWN and isinstance(label, str):
-            place = self._by_length.get(duration_of(label), UNKNOWN)
-        return place
-
-    @cached_property
-    def _by_length(self) -> dict[np.timedelta64, int]:
-        """The positions by the time since midnight, if all keys are times of day or texts of these."""
-        lengths: dict[np.timedelta64, int] = {}
-        for place, key in enumerate(self.keys.tolist()):
-            length = _moment_of_day(key)
-            if length is None or length in lengths:
-                return {}
-            lengths[length] = place
-        return lengths
-
-    def _by_order(self, given: NDArray[Any]) -> NDArray[np.int64]:
-        order, ordered = self._order
-        if len(order) == 0:
-            return np.full(len(given), UNKNOWN)
-        place = np.searchsorted(ordered, given).clip(max=len(order) - 1)
-        return np.where(ordered[place] == given, order[place], UNKNOWN)
-
-    @cached_property
-    def _order(self) -> tuple[Integers, NDArray[Any]]:
-        order = np.argsort(self.keys, kind="stable")
-        return order, self.keys[order]
-
-    @cached_property
-    def _places(self) -> dict[Any, int]:
-        return {key: place for place, key in enumerate(self.keys.tolist())}

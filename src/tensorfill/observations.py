@@ -21,6 +21,7 @@ from ._support.checks import (
     coordinates,
     dense_size,
     finite_values,
+    float_type,
     generator,
     in_words,
     mode_number,
@@ -251,12 +252,7 @@ class Observations:
         >>> Observations([[0, 1]], [2.5], (2, 2)).astype(np.float32).dtype
         dtype('float32')
         """
-        try:
-            wanted = np.dtype(dtype)
-        except TypeError:
-            wanted = np.dtype(object)
-        if wanted not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise TypeError(f"dtype must be float32 or float64, but {dtype!r} was given.")
+        wanted = float_type(dtype)
         return self if wanted == self.dtype else self._revalued(_rounded(self.values, wanted))
 
     def with_values(self, values: ArrayLike) -> Self:

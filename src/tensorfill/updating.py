@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ._support.checks import generator
+from ._support.checks import function_or_none, generator
 from ._support.clock import Clock
 from ._support.interrupts import Interrupts
 from ._support.parallel import one_blas_thread, threads
 from ._support.progress import Display
-from .adapters.registry import take_in
+from .adapters.registry import columns_of, take_in
 from .adapters.restoring import regrown
+from .adapters.wide_tables import ToWideTable
 from .choosing.completing import shown
 from .choosing.context import Context
 from .choosing.stages.base import Lift
@@ -50,8 +51,9 @@ def changes_by(
             "update needs the data of the fit, which a file does not hold; save the fit with data=True, or give the "
             "data with dataclasses.replace(fit, observations=...)."
         )
+    function_or_none(run["callback"], "callback")
     sound = fit.observations if fit.corrupt is None else fit.observations.select(~fit.corrupt)
-    raw = grown(fit.labels, sound, take_in(new, **how))
+    raw = grown(fit.labels, sound, take_in(new, **_read_as_before(fit, new, how)))
     check_size(raw.all)
     recipe = with_graphs(fit.recipe, raw, laplacian)
     scale = Scale.of(raw.all, fit.loss, [recipe.method])
@@ -76,8 +78,19 @@ def changes_by(
         "observations": raw.all,
         "corrupt": None,
         "labels": raw.labels,
+        "added": tuple(len(raw.fresh(mode)) for mode in range(sound.ndim)),
         "restore": fit.restore if same else regrown(fit.restore, raw.labels, raw.new.shape),
     }
+
+
+def _read_as_before(fit: Fit, new: Any, how: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return how new data is read: a table in the layout of the fit's, unless the caller says something else."""
+    columns, names = columns_of(new), set(fit.labels.names)
+    if columns is None or how["value"] is not None or how["layout"] is not None:
+        return how
+    if names < set(columns) and len(columns) == len(names) + 1:
+        return {**how, "value": next(column for column in columns if column not in names), "layout": "long"}
+    return {**how, "layout": "wide"} if isinstance(fit.restore, ToWideTable) else how
 
 
 def _prepared(loss: Any, entries: Observations) -> Observations:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tensorfill import Observations, load
 from tensorfill.adapters import take_in
+from tensorfill.adapters.tables import UnknownLabelWarning
 from tensorfill.choosing.error_bars import ErrorBars
 
 from ..refusal import refuses
@@ -238,13 +239,74 @@ def test_bad_tables_get_one_sentence(library):
     refuses(TypeError, ["must hold numbers", "'a' does not"], lambda: take_in(good, value="a"))
     refuses(ValueError, ["at least two columns of keys", "['a', 'b']"], lambda: take_in(good[["a", "b"]]))
     null = table_of(library, [("x", None, 1.0), ("y", 2, 2.0)])
-    refuses(ValueError, ["all its keys", "'b' has none in row 0", "to_numpy()"], lambda: take_in(null))
+    refuses(ValueError, ["all its keys", "'b' has none in row 0", "layout='wide'"], lambda: take_in(null))
     nan = table_of(library, [("x", 1.5, 1.0), ("y", np.nan, 2.0)])
     refuses(ValueError, ["all its keys", "'b' has none in row 1"], lambda: take_in(nan))
     refuses(ValueError, ["no rows"], lambda: take_in(good[:0]))
     refuses(ValueError, ["'zero', 'nan', 'absent'"], lambda: take_in(good, missing="null"))
     refuses(ValueError, ["at least one"], lambda: take_in(table_of(library, [("x", 1, np.nan), ("y", 2, np.nan)])))
     refuses(ValueError, ["finite"], lambda: take_in(table_of(library, [("x", 1, np.inf), ("y", 2, 1.0)])))
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_a_blank_label_is_a_missing_one(library):
+    blank = table_of(library, [("x", 1, 1.0), (" ", 2, 2.0), ("", 3, 1.0)])
+    refuses(ValueError, ["all its keys", "'a' has none in row 1"], lambda: take_in(blank))
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+@pytest.mark.parametrize("keyed", [[[1, 2], [3]], [{"p": 1}, {"p": 2}]], ids=["lists", "mappings"])
+def test_labels_that_hold_several_things_get_one_sentence(library, keyed):
+    table = LIBRARIES[library]({"a": keyed, "b": [1, 2], "n": [1.0, 2.0]})
+    refuses(TypeError, ["'a'", "numbers, texts or dates", "row 0"], lambda: take_in(table))
+
+
+def panel():
+    """Firms by years with three columns of measurements, as Grunfeld's: firm and year are the labels."""
+    rng = np.random.default_rng(0)
+    firms, years = np.repeat([f"firm {n}" for n in range(5)], 8), np.tile(np.arange(1935, 1943), 5)
+    measured = {name: rng.normal(100, 30, 40).round(2) for name in ("invest", "value", "capital")}
+    return measured | {"firm": firms, "year": years}
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+@pytest.mark.parametrize("order", ["invest value capital firm year", "firm year value capital invest"])
+def test_columns_that_may_hold_values_are_asked_about(library, order):
+    table = LIBRARIES[library]({name: panel()[name] for name in order.split()})
+    refuses(ValueError, ["two ways", "'value', 'capital'", "layout='wide'", "value="], lambda: take_in(table))
+    # Named values leave the other measurements, which are no labels either.
+    refuses(ValueError, ["'value', 'capital'", "leave out", "layout='long'"], lambda: take_in(table, value="invest"))
+    assert take_in(table[["firm", "year", "invest"]]).observations.shape == (5, 8)
+    assert take_in(table, value="invest", layout="long").observations.ndim == 4
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+@pytest.mark.parametrize("cells", [
+    np.random.default_rng(0).standard_normal((60, 60)),
+    np.random.default_rng(0).standard_normal((60, 4)),
+    np.random.default_rng(0).integers(0, 1000, (60, 3)),
+    np.random.default_rng(0).integers(0, 9, (60, 60)),
+], ids=["60 x 60", "60 x 4", "whole numbers", "small whole numbers"])  # fmt: skip
+def test_numbers_without_labels_are_asked_about(library, cells):
+    table = LIBRARIES[library]({f"x{place}": column for place, column in enumerate(cells.T)})
+    refuses(ValueError, ["two ways", "'x0', 'x1'", "layout='wide'", "layout='long'"], lambda: take_in(table))
+    assert take_in(table, layout="wide").observations.shape == cells.shape
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_numbers_that_repeat_and_few_whole_numbers_are_labels(library):
+    lat, lon = (axis.ravel() for axis in np.meshgrid(np.linspace(47.1, 48.3, 6), np.linspace(8.2, 9.9, 5)))
+    grid = LIBRARIES[library]({"lat": lat, "lon": lon, "rain": np.random.default_rng(0).random(30)})
+    assert take_in(grid).observations.shape == (6, 5)
+    # A sparse list with few entries in each slice.
+    coords = np.random.default_rng(0).permutation(1000)[:60].reshape(20, 3)
+    counts = LIBRARIES[library](dict(zip("abc", coords.T, strict=True)) | {"n": np.arange(20) % 4})
+    assert take_in(counts).observations.ndim == 3
+    # Many modes of whole numbers, and a value that is none; and a table with the names that tensorfill writes.
+    sixth = {f"m{mode}": np.arange(64) // 2**mode % 2 for mode in range(6)}
+    assert take_in(LIBRARIES[library](sixth | {"n": np.arange(64) / 8})).observations.ndim == 6
+    written = {name.replace("m", "mode_"): column for name, column in sixth.items()}
+    assert take_in(LIBRARIES[library](written | {"value": np.arange(64)})).observations.ndim == 6
 
 
 def test_bad_frames_of_pandas_get_one_sentence():
@@ -282,6 +344,28 @@ def test_predictions_are_further_columns_of_the_table_that_asks(library):
     )
     refuses(ValueError, ["'a', 'b'", "no 'b'"], lambda: fit.predict(asked[["note", "a"]]))
     refuses(ValueError, ["column 'n'", "drop or rename"], lambda: fit.predict(answer))
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_unknown_labels_get_nan_on_request(library):
+    fit = fit_of(take_in(table_of(library)), error_bars=ErrorBars(np.linspace(0, 1, 99)))
+    asked = LIBRARIES[library]({"a": ["x", "z", "y", "x"], "b": [1, 1, 2, 7]})
+    with pytest.warns(UnknownLabelWarning, match="2 of 4 rows have a label that the fit does not know"):
+        answer = fit.predict(asked, interval=0.9, unknown="nan")
+    np.testing.assert_array_equal(answer["n"].to_numpy(), [0.0, np.nan, 3.0, np.nan])
+    for end in ("n_low", "n_high"):
+        assert np.isnan(answer[end].to_numpy()).tolist() == [False, True, False, True]
+    equal(fit.predict(asked[:1], unknown="nan"), fit.predict(asked[:1]))
+    refuses(ValueError, ["no label 'z'"], lambda: fit.predict(asked))
+    refuses(ValueError, ["unknown", "'error', 'nan'", "'zero'"], lambda: fit.predict(asked, unknown="zero"))
+    refuses(ValueError, ["table of labels"], lambda: fit.predict([[0, 0]], unknown="nan"))
+
+
+def test_unknown_indices_get_nan_on_request():
+    plain = fit_of(take_in(np.ones((2, 3))))
+    with pytest.warns(UnknownLabelWarning, match="1 of 2 rows"):
+        answer = plain.predict(pd.DataFrame({"mode_0": [1, 0], "mode_1": [2, 9]}), unknown="nan")
+    np.testing.assert_array_equal(answer["value"], [5.0, np.nan])
 
 
 def test_a_table_asks_any_fit():

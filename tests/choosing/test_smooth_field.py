@@ -15,7 +15,10 @@ from tensorfill.choosing import choose as choosing
 from tensorfill.choosing.choose import Contest
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
+from tensorfill.choosing.stages.base import AutoAmong
 from tensorfill.choosing.stages.smooth_field import SmoothField, smooth_modes
+from tensorfill.choosing.task import taken_in
+from tensorfill.labels import Labelled, Labels
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
@@ -165,3 +168,33 @@ def test_a_field_that_does_without_low_rank_takes_the_data_as_it_is(monkeypatch)
     np.testing.assert_allclose(fit.to_dense(), field, atol=0.02 * truth.std())
     coords = np.argwhere(missing)
     assert 0.8 < np.mean(np.abs(fit.predict(coords) - truth[missing]) <= fit.half_width(0.9)) < 0.97
+
+
+@pytest.mark.parametrize(("labels", "modes"), [
+    ([f"city {place}" for place in range(36)], [1]),
+    ([f"2024-03-01 {place // 2:02d}:{30 * (place % 2):02d}" for place in range(36)], [0, 1]),
+], ids=["texts", "times as texts"])  # fmt: skip
+def test_texts_have_no_order_so_that_auto_finds_no_field_along_them(labels, modes):
+    _, holes, _ = picture()
+    named = Labels(("place", "column", "colour"), (np.array(labels), None, np.array(["red", "green", "blue"])))
+    data = Labelled(Observations.from_dense(holes), named)
+    for said in ({}, {"smooth": "auto"}):
+        task = taken_in(data, **said).task
+        assert list(smooth_modes(task.observations, task.asked["smooth"])) == modes
+        assert task.stages_asked() == []
+    # A mode that is named is smooth, whatever its labels.
+    assert list(smooth_modes(data.observations, taken_in(data, smooth=["place"]).task.asked["smooth"])) == [0]
+
+
+def test_auto_is_nothing_if_no_mode_has_an_order():
+    texts = Labels(("a", "b"), (np.array(list("abcdefghij")), np.array(list("klmnopqrst"))))
+    wave = np.add.outer(np.arange(10.0), np.arange(10.0))
+    assert taken_in(Labelled(Observations.from_dense(wave), texts)).task.asked["smooth"] is None
+
+
+def test_auto_among_ordered_modes_is_kept_only_if_it_gains():
+    _, holes, _ = picture()
+    data = Labelled(Observations.from_dense(holes), Labels(("a", "b", "c"), (None, None, np.array(["r", "g", "b"]))))
+    fit = complete(data, method="softimpute", rng=0)
+    assert list(fit.recipe.stage(SmoothField).modes) == [0, 1]
+    assert SmoothField.is_kept(AutoAmong((0, 1)), np.ones(3), np.ones(3), is_better=False) is False

@@ -66,10 +66,12 @@ def test_an_interrupt_keeps_what_is_done(path, monkeypatch, capsys):
         return real(pipeline, method, *more)
 
     monkeypatch.setattr(tensorfill.comparison, "_contender", interrupted)
-    options = ["--methods", "nort,tucker_als", "--time-limit", "0.1"]
-    out = said(capsys, "compare", path, *options, code=130)
-    assert "nort" in out.out
-    assert "Interrupted; 1 of 2 methods were compared." in out.err
+    for methods in (["--methods", "nort,tucker_als"], []):
+        # By default, too, what is not there is named.
+        monkeypatch.setattr(tensorfill.comparison, "COMPARED", ("nort", "tucker_als"))
+        out = said(capsys, "compare", path, *methods, "--time-limit", "0.1", code=130)
+        assert "nort" in out.out
+        assert "Interrupted; 1 of 2 methods were compared, without tucker_als." in " ".join(out.err.split())
 
 
 @pytest.mark.parametrize(

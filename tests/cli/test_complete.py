@@ -18,7 +18,7 @@ from tensorfill.observations import Observations
 
 from .examples import SHAPE, facts, said, tables_of_products
 
-pytest.importorskip("pandas")
+pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 pytest.importorskip("netCDF4")
 pytest.importorskip("PIL")
@@ -210,7 +210,44 @@ class TestComplete:
         (tmp_path / "a.nc").write_bytes(b"x")
         monkeypatch.setitem(sys.modules, "xarray", None)
         err = said(capsys, "complete", tmp_path / "a.nc", "-o", tmp_path / "b.nc", code=1).err
-        assert 'pip install "tensorfill[files]"' in err
+        assert "pip install pandas pyarrow xarray netcdf4." in err
+
+
+class TestNothingMissing:
+    @pytest.fixture
+    def whole(self, tmp_path):
+        table = pandas.DataFrame({"a": np.repeat(list("xyz"), 4), "b": np.tile(np.arange(4), 3), "n": np.arange(12.0)})
+        table.to_csv(tmp_path / "a.csv", index=False)
+        return tmp_path / "a.csv"
+
+    @pytest.mark.usefixtures("no_work")
+    @pytest.mark.parametrize("ending", ["csv", "npz"])
+    def test_the_data_is_written_back_at_once(self, ending, whole, tmp_path, capsys):
+        out = said(capsys, "complete", whole, "-o", tmp_path / f"b.{ending}")
+        told = " ".join(out.err.split())
+        assert "Nothing is missing: all 12 entries are observed" in told
+        assert "--missing zero" in told
+        written = read(tmp_path / f"b.{ending}")
+        np.testing.assert_array_equal(written.observations.to_dense(), np.arange(12.0).reshape(3, 4))
+        assert written.labels.value == ("n" if ending == "csv" else "value")
+
+    @pytest.mark.usefixtures("no_work")
+    def test_the_ends_of_intervals_are_the_data(self, whole, tmp_path, capsys):
+        said(capsys, "complete", whole, "-o", tmp_path / "b.csv", "--interval", "0.5")
+        written = pandas.read_csv(tmp_path / "b.csv")
+        assert written.n_low.tolist() == written.n_high.tolist() == written.n.tolist() == list(range(12))
+
+    @pytest.mark.usefixtures("no_work")
+    def test_a_record(self, whole, tmp_path, capsys):
+        record = json.loads(said(capsys, "complete", whole, "-o", tmp_path / "b.csv", "--json").out)
+        assert (record["observed"], record["density"], record["output"]) == (12, 1.0, str(tmp_path / "b.csv"))
+
+    @pytest.mark.usefixtures("quick")
+    @pytest.mark.filterwarnings("ignore")
+    @pytest.mark.parametrize("options", [["--everywhere"], ["--model", "m.npz"], ["--loss", "l1"]])
+    def test_a_model_that_is_asked_for_is_fitted(self, options, whole, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        assert "method" in said(capsys, "complete", whole, "-o", tmp_path / "b.csv", *options).out
 
 
 class TestMethods:

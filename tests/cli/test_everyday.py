@@ -50,7 +50,7 @@ class TestUpdate:
         options = ["--method", "cp", "--set", "rank=1", "--quiet"]
         said(capsys, "complete", tmp_path / "old.csv", "--model", tmp_path / "m.npz", "--with-data", *options)
         out = said(capsys, "update", tmp_path / "m.npz", tmp_path / "new.csv", "-o", tmp_path / "m2.npz").out
-        assert "station by 1" in out
+        assert "6 entries, 1 new index of station" in out
         later = load(tmp_path / "m2.npz")
         assert later.shape == (12, 10)
         assert "S11" in later.labels.keys[0]
@@ -61,6 +61,22 @@ class TestUpdate:
         given = ["--data", tmp_path / "old.csv", "--json"]
         said(capsys, "update", tmp_path / "m.npz", tmp_path / "new.csv", "-o", tmp_path / "m3.npz", *given)
         np.testing.assert_allclose(load(tmp_path / "m3.npz").model.to_dense(), later.model.to_dense())
+
+    def test_texts_that_look_like_numbers_stay_texts_and_empty_slices_are_named_once(self, tmp_path, capsys):
+        rows = [f"{place:05d},{day},{(place + 1) * (day + 1)}" for place in range(9, 13) for day in range(6)]
+        rows[7:9] = ["00010,1,", "00010,2,"]
+        (tmp_path / "old.csv").write_text("zip,day,n\n" + "\n".join(rows) + "\n")
+        # Read alone, these labels are numbers.
+        (tmp_path / "new.csv").write_text("zip,day,n\n10000,1,\n10001,1,3\n10001,2,5\n99999,1,\n")
+        options = ["--method", "cp", "--set", "rank=1", "--quiet"]
+        said(capsys, "complete", tmp_path / "old.csv", "--model", tmp_path / "m.npz", "--with-data", *options)
+        out = said(capsys, "update", tmp_path / "m.npz", tmp_path / "new.csv", "-o", tmp_path / "m2.npz").out
+        assert load(tmp_path / "m2.npz").labels.keys[0].tolist()[-3:] == ["10000", "10001", "99999"]
+        assert "2 entries, 3 new indices of zip" in out
+        assert out.count("zip: from") == 1
+        (tmp_path / "new.csv").write_text("postcode,day,n\n10001,1,3\n10001,2,5\n")
+        refused = said(capsys, "update", tmp_path / "m.npz", tmp_path / "new.csv", "-o", tmp_path / "m3.npz", code=2)
+        assert "'postcode', 'day'" in refused.err
 
 
 class TestLabels:

@@ -129,3 +129,14 @@ class TestPlot:
     def test_bad_input(self, files, tmp_path, capsys):
         err = said(capsys, "plot", files / "a.nc", "-o", tmp_path / "a.png", "--convergence", code=2).err
         assert "--convergence is for models" in err
+
+
+def test_a_table_that_can_be_read_in_two_ways_is_asked_about_with_options(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.random():.4f},{rng.random():.4f},f{n % 5},{1935 + n // 5}" for n in range(40)]
+    path = tmp_path / "panel.csv"
+    path.write_text("invest,value,firm,year\n" + "\n".join(rows) + "\n")
+    asked = " ".join(said(capsys, "info", path, code=2).err.split())
+    for words in ("--layout wide if", "--layout long if", "with --value and"):
+        assert words in asked
+    assert facts(said(capsys, "info", path, "--value", "invest", "--layout", "long").out)["shape"] == "40 x 5 x 8"

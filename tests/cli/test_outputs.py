@@ -120,12 +120,13 @@ class TestBeforeTheFit:
     def test_an_interval_that_needs_more_held_out_entries(self, options, count, data, tmp_path, capsys):
         given = ["complete", data, "--model", tmp_path / "m.npz", "--holdout", "entry", *options, "--interval", "0.99"]
         err = said(capsys, *given, code=2).err
-        assert f"--interval must be at most {count / (count + 1):.3f} with {count} held-out entries" in err
+        most = 1000 * count // (count + 1) / 1000
+        assert f"--interval must be at most {most:.3f} with {count} held-out entries" in err
 
     def test_what_the_output_needs_is_not_installed(self, data, tmp_path, monkeypatch, capsys):
         monkeypatch.setitem(sys.modules, "netCDF4", None)
         for command in (["complete", data, "-o"], ["convert", data]):
-            assert "tensorfill[files]" in said(capsys, *command, tmp_path / "b.nc", code=1).err
+            assert "pip install pandas pyarrow xarray netcdf4." in said(capsys, *command, tmp_path / "b.nc", code=1).err
 
 
 @pytest.mark.usefixtures("quick")
@@ -159,6 +160,17 @@ class TestNothingIsLost:
             "tensorfill: the disk is full.",
         ]
         assert load(rescued[0]).shape == (12, 10)
+
+    def test_a_rescue_that_fails_leaves_nothing_behind(self, data, tmp_path, monkeypatch, capsys):
+        def full(fit, path, **options):
+            raise OSError("the disk is full.")
+
+        (tmp_path / "temporary").mkdir()
+        monkeypatch.setattr(Fit, "save", full)
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+        err = said(capsys, "complete", data, "--model", tmp_path / "m.npz", code=2).err
+        assert err.splitlines() == ["tensorfill: the disk is full."]
+        assert not list((tmp_path / "temporary").iterdir())
 
     @pytest.mark.parametrize("command", ["report", "update"])
     def test_a_page_or_an_update_that_cannot_be_written_does_not_cost_the_fit(

@@ -35,6 +35,14 @@ class TestPredict:
         assert (table["value_low"] <= table["value"]).all()
         assert table["station"].tolist() == ["S2", "S11"]
 
+    @pytest.mark.filterwarnings("always")
+    def test_unknown_labels_get_no_answer_on_request(self, files, tmp_path, capsys):
+        (tmp_path / "q.csv").write_text("month,station\n2024-04-01,S2\n2024-10-01,S99\n")
+        assert "no label 'S99'" in said(capsys, "predict", files / "model.npz", tmp_path / "q.csv", code=2).err
+        shown = said(capsys, "predict", files / "model.npz", tmp_path / "q.csv", "--unknown", "nan")
+        assert pandas.read_csv(io.StringIO(shown.out))["value"].isna().tolist() == [False, True]
+        assert "1 of 2 rows have a label that the fit does not know" in " ".join(shown.err.split())
+
     def test_labels_keep_the_zeros_before_them(self, files, tmp_path, capsys):
         fit = load(files / "model.npz")
         keys = np.array([f"{place:05}" for place in range(fit.shape[0])])

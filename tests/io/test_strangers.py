@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+import re
 import sys
 import zipfile
 import zlib
@@ -19,6 +20,7 @@ from hypothesis.extra import numpy as arrays
 from tensorfill import Observations, complete, load
 from tensorfill._support.memory import PeakMemory
 from tensorfill.io import read, write
+from tensorfill.labels import Labelled, Labels
 from tests.fuzz.attempts import attempt
 from tests.refusal import refuses
 
@@ -401,3 +403,43 @@ def test_pictures_from_0_to_1_are_not_black(tmp_path):
 def test_what_is_sparse_is_not_limited_by_the_size_of_the_tensor(tmp_path):
     write(tmp_path / "a.npz", Observations([[0, 0, 0]], [1.0], (10_000, 10_000, 10_000)))
     assert read(tmp_path / "a.npz", max_bytes=MEGABYTE).observations.shape == (10_000, 10_000, 10_000)
+
+
+class TestSparseArrays:
+    """A sparse tensor as .npz, of which a part is lost."""
+
+    DATA = Labelled(
+        Observations([[0, 1, 0], [3, 2, 1], [1, 0, 1]], [1.0, 2.0, 3.0], (4, 3, 2)),
+        Labels(("a", "b", "c"), (np.array(list("wxyz")), np.arange(3), None)),
+    )
+
+    def test_a_damaged_directory_hides_nothing(self, tmp_path):
+        write(tmp_path / "a.npz", self.DATA)
+        sound = (tmp_path / "a.npz").read_bytes()
+        entries = [found.start() for found in re.finditer(b"PK\x01\x02", sound)]
+        assert len(entries) == 6
+        for entry in entries:
+            # The lengths of the name, of what is added to it and of the comment, and the end of the name.
+            length = int.from_bytes(sound[entry + 28 : entry + 30], "little")
+            for place in [*range(entry + 28, entry + 34), entry + 46 + length - 5]:
+                for bit in range(8):
+                    damaged = bytearray(sound)
+                    damaged[place] ^= 1 << bit
+                    (tmp_path / "b.npz").write_bytes(damaged)
+                    try:
+                        found = read(tmp_path / "b.npz")
+                    except ValueError:
+                        continue
+                    # What follows the name of the last entry is not needed.
+                    assert entry == entries[-1]
+                    assert found.labels.keys[0].tolist() == list("wxyz")
+                    np.testing.assert_array_equal(found.observations.coords, self.DATA.observations.coords)
+
+    @pytest.mark.parametrize("lost", ["values", "shape"])
+    def test_coordinates_alone_are_no_tensor(self, tmp_path, lost):
+        write(tmp_path / "a.npz", self.DATA)
+        with np.load(tmp_path / "a.npz") as file:
+            arrays = {name: file[name] for name in file.files if name != lost}
+        np.savez(tmp_path / "b.npz", **arrays)
+        refuses(ValueError, ["b.npz", "'coords'", f"lacks '{lost}'", "name="], lambda: read(tmp_path / "b.npz"))
+        assert read(tmp_path / "b.npz", name="coords").observations.shape == (3, 3)

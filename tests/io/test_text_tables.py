@@ -66,6 +66,10 @@ class TestFields:
     def test_truth_values_are_numbers(self, table):
         assert entries(read(table("a,b,v\nx,1,True\ny,2,False\nx,2,\n"))) == {("x", 1): 1.0, ("y", 2): 0.0}
 
+    def test_a_truth_value_among_numbers_is_named_by_its_row(self, table):
+        path = table("a,b,v\n1,1,2\n1,2,true\n")
+        refuses(TypeError, [str(path), "'v'", "'true'", "row 2"], lambda: read(path))
+
     @pytest.mark.parametrize("text", ["", "\n\n", "a,b,v\n", "a,b,v"])
     def test_nothing_is_refused(self, table, text):
         refuses(ValueError, ["a.csv"], lambda: read(table(text)))
@@ -118,7 +122,33 @@ class TestFirstLine:
         assert data.labels.keys[0][3] == "s3"
 
 
+class TestLayout:
+    def test_columns_that_may_hold_values_are_asked_about(self, table):
+        rng = np.random.default_rng(0)
+        rows = [f"{rng.random():.4f},{rng.random():.4f},f{n % 5},{1935 + n // 5}" for n in range(40)]
+        path = table("invest,value,firm,year\n" + "\n".join(rows) + "\n")
+        refuses(ValueError, [str(path), "'invest', 'value'", "layout='wide'", "value="], lambda: read(path))
+        refuses(ValueError, [str(path), "'value'", "leave out"], lambda: read(path, value="invest"))
+        assert read(path, value="invest", layout="long").labels.names == ("value", "firm", "year")
+
+    def test_numbers_without_labels_are_asked_about(self, table):
+        cells = np.random.default_rng(0).random((60, 12)).round(4)
+        head = ",".join(f"x{place}" for place in range(12))
+        path = table(head + "\n" + "\n".join(",".join(map(str, row)) for row in cells) + "\n")
+        refuses(ValueError, [str(path), "two ways", "layout='wide'"], lambda: read(path))
+        assert read(path, layout="wide").observations.shape == (60, 12)
+
+    def test_labels_that_repeat_only_after_many_rows_are_labels(self, table):
+        rows = (f"s{station},{hour / 4},{hour % 24}\n" for station in range(3) for hour in range(6000))
+        assert read(table("station,hour,n\n" + "".join(rows))).observations.shape == (3, 6000)
+
+
 class TestLabels:
+    @pytest.mark.parametrize("blank", ["", " "])
+    def test_a_blank_label_is_named_by_its_row(self, table, blank):
+        path = table(f"a,b,v\nx,1,0.5\ny,{blank},1.5\n")
+        refuses(ValueError, [str(path), "all its keys", "'b' has none in row 2"], lambda: read(path))
+
     def test_zeros_before_a_number_are_kept(self, table):
         data = read(table("zip,year,v\n00501,2020,1.5\n10001,2021,2.5\n"))
         assert entries(data) == {("00501", 2020): 1.5, ("10001", 2021): 2.5}

@@ -13,7 +13,7 @@ from tests.refusal import refuses
 from .test_models import centred_cp, centred_ring, centred_tucker, cp, folded, ring, train, tucker
 
 SHAPE = (4, 5, 6)
-INSTALL = ['pip install "tensorfill[exchange]"']
+INSTALL = ["pip install tensorly pyttb"]
 
 
 @pytest.fixture

@@ -107,8 +107,8 @@ def test_nothing_to_draw_gets_one_sentence():
     refuses(ValueError, ["comparison", "at least one method", "compare"], lambda: comparison(Comparison()))
 
 
-def test_without_matplotlib_the_error_names_the_extra(two, monkeypatch):
+def test_without_matplotlib_the_error_names_the_package(two, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pip install "tensorfill\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         comparison(two)

@@ -228,10 +228,10 @@ class TestPath:
     def test_a_path_without_points_gets_one_sentence(self, nothing):
         refuses(ValueError, ["path", "at least one trial", "chosen settings"], lambda: path(nothing))
 
-    def test_without_matplotlib_the_error_names_the_extra(self, points, monkeypatch):
+    def test_without_matplotlib_the_error_names_the_package(self, points, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-        with pytest.raises(ImportError, match=r'pip install "tensorfill\[plots\]"'):
+        with pytest.raises(ImportError, match=r"pip install matplotlib"):
             path(points)
 
 

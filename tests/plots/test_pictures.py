@@ -76,8 +76,8 @@ def test_an_error_leaves_the_file_as_it_was(colour, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_without_matplotlib_the_error_names_the_extra(colour, monkeypatch):
+def test_without_matplotlib_the_error_names_the_package(colour, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pip install "tensorfill\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         side_by_side({"A": colour})

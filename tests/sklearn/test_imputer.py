@@ -357,5 +357,5 @@ class TestWithinScikitLearn:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, "sklearn", None)
         monkeypatch.setattr(builtins, "__import__", absent)
-        with pytest.raises(ImportError, match=r'pip install "tensorfill\[sklearn\]"'):
+        with pytest.raises(ImportError, match=r"pip install scikit-learn"):
             real("tensorfill.sklearn")

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Collection, Iterable
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .types import Booleans, Floats, Integers
 
@@ -75,6 +76,49 @@ def real_number(
     if not (math.isfinite(number) and inside):
         raise ValueError(f"{allowed}, but {value!r} was given.")
     return number
+
+
+def path_of(value: Any, name: str) -> str | PathLike[str]:
+    """Return `value` if it is a path.
+
+    >>> path_of(5, "path")
+    Traceback (most recent call last):
+        ...
+    TypeError: path must be a text or a pathlib.Path, but 5 (int) was given.
+    """
+    if not isinstance(value, str | PathLike):
+        raise TypeError(f"{name} must be a text or a pathlib.Path, but {value!r} ({type(value).__name__}) was given.")
+    return value
+
+
+def function_or_none(value: Any, name: str) -> Any:
+    """Return `value` if it can be called, or is None.
+
+    >>> function_or_none(5, "callback")
+    Traceback (most recent call last):
+        ...
+    TypeError: callback must be a function or None, but 5 (int) was given.
+    """
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function or None, but {value!r} ({type(value).__name__}) was given.")
+    return value
+
+
+def float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return float32 or float64 as a type of numpy.
+
+    >>> float_type("x")
+    Traceback (most recent call last):
+        ...
+    TypeError: dtype must be float32 or float64, but 'x' was given.
+    """
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype(object)
+    if wanted not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"dtype must be float32 or float64, but {dtype!r} was given.")
+    return wanted
 
 
 def choice(value: Any, name: str, allowed: Collection[str]) -> str:
@@ -264,6 +308,8 @@ def checked_bounds(bounds: tuple[float | None, float | None] | None) -> tuple[fl
         raise TypeError(
             f"bounds must be two numbers (low, high), of which one may be None for no limit, but {bounds!r} was given."
         ) from None
-    if not low <= high:
-        raise ValueError(f"bounds must be (low, high) with low at most high, but {bounds!r} was given.")
+    if not low <= high or low == math.inf or high == -math.inf:
+        raise ValueError(
+            f"bounds must be (low, high) with low at most high and a number between them, but {bounds!r} was given."
+        )
     return None if (low, high) == (-math.inf, math.inf) else (low, high)

@@ -15,6 +15,9 @@ _DURATION = re.compile(
 )
 _COUNT = re.compile(r"(?P<count>-?\d+)\s*(?P<unit>[a-z]+)", re.IGNORECASE)
 
+_WRITTEN = re.compile(r"\d{4}-\d{2}(-\d{2}([ T]\d{2}:\d{2}\S*)?)?|\d{2}:\d{2}(:\d{2}(\.\d+)?)?")
+"""Dates and times of day as texts that sort as they do."""
+
 _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
 """The nanoseconds in each unit."""
 
@@ -56,6 +59,17 @@ def _clock_nanoseconds(found: re.Match[str]) -> int:
     whole, _, part = (found["seconds"] or "0").partition(".")
     seconds = int(whole) * _SECOND + int((part or "0").ljust(9, "0"))
     return int(found["hours"] or 0) * _HOUR + int(found["minutes"] or 0) * _MINUTE + seconds
+
+
+def is_moment(label: Any) -> bool:
+    """Return whether a label is a date, a time of day or a duration, or a text such as ``"2024-03-01"`` or ``"08:00"``.
+
+    >>> [is_moment(label) for label in ("2024-03", "2024-03-01 08:00", "08:30", datetime.time(8), "8", "2024-x")]
+    [True, True, True, True, False, False]
+    """
+    if isinstance(label, str):
+        return _WRITTEN.fullmatch(label) is not None
+    return isinstance(label, datetime.date | datetime.time | datetime.timedelta | np.datetime64 | np.timedelta64)
 
 
 def written_label(label: Any) -> str:

@@ -103,7 +103,7 @@ class Format(NamedTuple):
     write: str
     check: str | None = None
     modules: tuple[str, ...] = ()
-    extra: str = "all"
+    extra: str = "files"
 
 
 FORMATS = {

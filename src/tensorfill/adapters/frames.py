@@ -8,8 +8,9 @@ from .._support.checks import choice
 from ..labels import Labelled
 from . import libraries
 from .kinds import Adapter
+from .layouts import LAYOUTS, is_wide
 from .tables import take_in_table
-from .wide_tables import LAYOUTS, is_wide, take_in_wide
+from .wide_tables import take_in_wide
 
 
 def take_in_frame(data: Any, missing: str | None, value: str | None, layout: str | None) -> Labelled:
@@ -23,7 +24,7 @@ def take_in_frame(data: Any, missing: str | None, value: str | None, layout: str
         raise ValueError(f"value must be left out for a wide table, all of whose columns hold values, not {value!r}.")
     if layout == "wide" or (layout is None and value is None and is_wide(data, library)):
         return take_in_wide(data, missing, library)
-    return take_in_table(data, missing, value, library)
+    return take_in_table(data, missing, value, layout, library)
 
 
 def refuse(data: Any, missing: str | None, value: str | None, layout: str | None) -> Labelled:

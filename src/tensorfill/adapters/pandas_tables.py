@@ -12,7 +12,7 @@ from .._support.conforming import conforms
 from .._support.optional import need
 from .._support.types import Booleans, Floats, Integers
 from .kinds import is_a
-from .table_library import TableLibrary, WideParts, zone_of
+from .table_library import TableLibrary, WideParts, no_label, zone_of
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
 """The types that pandas infers for object columns of numbers."""
@@ -95,7 +95,11 @@ class Pandas(TableLibrary):
         values = table[column]
         if isinstance(values.dtype, pandas.CategoricalDtype):
             return pandas.CategoricalIndex(values.cat.categories, dtype=values.dtype)
-        return self.ordered(pandas.Index(values.unique()))
+        try:
+            return self.ordered(pandas.Index(values.unique()))
+        except TypeError:
+            row = next(row for row, key in enumerate(values) if not isinstance(key, Hashable))
+            raise no_label(column, row, type(values.iloc[row]).__name__) from None
 
     def ordered(self, keys: Any) -> Any:
         """Return distinct keys, in the order of the rows, in the order of the mode."""

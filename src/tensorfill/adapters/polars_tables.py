@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._support.optional import need
 from .._support.types import Booleans, Floats, Integers
-from .table_library import TableLibrary, WideParts, zone_of
+from .table_library import TableLibrary, WideParts, no_label, zone_of
 
 
 class Polars(TableLibrary):
@@ -52,6 +52,8 @@ class Polars(TableLibrary):
             return polars.Series(values.dtype.categories, dtype=values.dtype)
         if isinstance(values.dtype, polars.Categorical):
             return values.unique(maintain_order=True)
+        if values.dtype.is_nested():
+            raise no_label(column, 0, str(values.dtype))
         return values.unique().sort()
 
     def keys(self, labels: NDArray[Any]) -> Any:

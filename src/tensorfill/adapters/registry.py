@@ -15,13 +15,13 @@ from .._support.registry import Registry, imported
 from ..labels import Labelled, Labels
 from . import libraries
 from .kinds import MISSING, Adapter
+from .layouts import is_wide
 from .restoring import Restorer
 from .tables import answered, take_in_columns
-from .wide_tables import is_wide
 
 __all__ = [
-    "ADAPTERS", "RESTORERS", "Adapter", "answered_table", "columns_of_values", "is_table", "looks_wide", "rebuilt",
-    "take_in", "take_in_columns",
+    "ADAPTERS", "RESTORERS", "Adapter", "answered_table", "columns_of", "columns_of_values", "is_table", "looks_wide",
+    "rebuilt", "take_in", "take_in_columns",
 ]  # fmt: skip
 
 
@@ -45,10 +45,10 @@ def take_in(data: Any, *, missing: str | None = None, value: str | None = None, 
         no default. ``"zero"``: zeros are missing too. ``"absent"``: entries that a sparse array does not store are
         missing, while stored zeros were observed. NaN and null are missing in all cases.
     value
-        The column of a long table that holds the values; by default the last.
+        The column of a long table that holds the values; by default the last, if no other column can hold values.
     layout
         ``"long"`` for a table with a row for each entry, ``"wide"`` for one with a value in each cell; by default it is
-        inferred from the table.
+        inferred from the table, and asked for if there are two ways to read it.
 
     Examples
     --------
@@ -90,12 +90,20 @@ def columns_of_values(table: Any) -> list[Any]:
     return [] if parts is None else list(parts.columns)
 
 
+def columns_of(data: Any) -> list[str] | None:
+    """Return the names of the columns of a table, with those of the levels of its index; None for other data."""
+    library = libraries.library_of(data)
+    return None if library is None else [str(column) for column in library.columns(library.opened(data)[0])]
+
+
 def is_table(data: Any) -> bool:
     """Return whether `answered_table` treats this as a table of keys."""
     return libraries.library_of(data) is not None or libraries.unread_table(data) is not None
 
 
-def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> Any:
+def answered_table(
+    table: Any, labels: Labels, answer: Callable[[Any], Any], within: tuple[int, ...] | None = None
+) -> Any:
     """Return a table of keys with columns of predictions; see `tables.answered`."""
     library = libraries.library_of(table)
     if library is None or not hasattr(table, "columns"):
@@ -104,7 +112,7 @@ def answered_table(table: Any, labels: Labels, answer: Callable[[Any], Any]) -> 
             f"keys must be columns of a DataFrame of pandas or polars, but a {type(table).__name__} was given; "
             f"give {instead}."
         )
-    return answered(table, library, labels, answer)
+    return answered(table, library, labels, answer, within)
 
 
 def rebuilt(labels: Labels, words: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Restorer | None:

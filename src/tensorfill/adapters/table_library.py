@@ -59,6 +59,13 @@ def zone_of(words: Mapping[str, Any]) -> str | None:
     return zone
 
 
+def no_label(column: Hashable, row: int, kind: str) -> TypeError:
+    """Return the error for a key of a kind that cannot be a label."""
+    return TypeError(
+        f"the labels of {column!r} must be numbers, texts or dates, but row {row} has a {kind}; convert with str."
+    )
+
+
 class TableLibrary(ABC):
     """The operations on the tables of one library."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -13,15 +14,23 @@ from .._support.ordering import labels_of
 from .._support.types import Booleans, Floats, Integers
 from ..labels import Labelled, Labels, shown
 from ..observations import Observations
+from .layouts import check_labels
 from .libraries import LIBRARIES
 from .restoring import Restorer
 from .table_library import TableLibrary
+
+
+class UnknownLabelWarning(UserWarning):
+    """Rows of a table with a label that a fit does not know."""
+
 
 Answer = Callable[[Integers], Floats | tuple[Floats, ...]]
 """A function from coordinates to predictions, or to predictions and the two ends of their intervals."""
 
 
-def take_in_table(data: Any, missing: str | None, value: str | None, library: TableLibrary) -> Labelled:
+def take_in_table(
+    data: Any, missing: str | None, value: str | None, layout: str | None, library: TableLibrary
+) -> Labelled:
     """Return the observations of a long table, with the keys as labels.
 
     Parameters
@@ -33,6 +42,8 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
         ``"zero"`` if zeros are missing too.
     value
         The column of values; by default the last.
+    layout
+        ``"long"`` if the caller says so.
     library
         The library of the table.
     """
@@ -46,16 +57,18 @@ def take_in_table(data: Any, missing: str | None, value: str | None, library: Ta
         refuse_missing_keys(library.missing(table, column), column)
     own = tuple(library.distinct(table, column) for column in keys)
     labels = labels_of_table(library, keys, own, value_column)
+    check_labels(labels, values, value, layout)
     coords = _coords(library, table, keys, labels)
-    return _entries(library, columns, value_column, own, coords, values, missing, form)
+    return _entries(library, columns, labels, own, coords, values, missing, form)
 
 
 def take_in_columns(
     columns: Sequence[str],
-    value: str,
     keys: Mapping[str, tuple[NDArray[Any], Integers]],
     values: Floats,
     missing: str | None,
+    value: str | None,
+    layout: str | None,
 ) -> Labelled:
     """Return the observations of a long table of pandas whose keys are numbered already.
 
@@ -63,20 +76,22 @@ def take_in_columns(
     ----------
     columns
         The names of the columns.
-    value
-        The column of values.
     keys
         The distinct keys of each column of keys, in the order of the mode, and the position of each row's key.
     values
         The values, NaN where there is none.
     missing
         ``"zero"`` if zeros are missing too.
+    value, layout
+        As in `take_in_table`.
     """
     library = LIBRARIES["pandas"]
-    roles(columns, value)
+    named, value_column = roles(columns, value)
     own = tuple(library.keys(each) for each, _ in keys.values())
+    labels = labels_of_table(library, named, own, value_column)
+    check_labels(labels, values, value, layout)
     coords = np.asfortranarray(np.stack([places for _, places in keys.values()]).T)
-    return _entries(library, columns, value, own, coords, values, missing, {"index": [], "series": False})
+    return _entries(library, columns, labels, own, coords, values, missing, {"index": [], "series": False}, first_row=1)
 
 
 def labels_of_table(library: TableLibrary, keys: Sequence[Hashable], own: Sequence[Any], value: Hashable) -> Labels:
@@ -87,18 +102,21 @@ def labels_of_table(library: TableLibrary, keys: Sequence[Hashable], own: Sequen
 def _entries(
     library: TableLibrary,
     columns: Sequence[Hashable],
-    value: Hashable,
+    labels: Labels,
     own: tuple[Any, ...],
     coords: Integers,
     values: Floats,
     missing: str | None,
     form: Mapping[str, Any],
+    first_row: int = 0,
 ) -> Labelled:
-    """Return the observations of the rows of a long table."""
+    """Return the observations of the rows of a long table, which messages count from `first_row`."""
     seen = ~np.isnan(values) & ((values != 0) | (missing != "zero"))
     refuse_nothing_seen(len(values), int(seen.sum()))
+    value = next(column for column in columns if str(column) == labels.value)
     keys = [column for column in columns if column != value]
-    labels = labels_of_table(library, keys, own, value)
+    for column, each, places in zip(keys, labels.keys, coords.T, strict=True):
+        refuse_blank_keys(each, places, column, first_row)
     shape = tuple(len(each) for each in own)
     refuse_repeats(coords, shape, labels, library.merging(keys, value))
     restore = ToTable(library, tuple(columns), value, own, form)
@@ -108,7 +126,9 @@ def _entries(
     return Labelled(Observations(coords, values, shape), labels, restore)
 
 
-def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) -> Any:
+def answered(
+    table: Any, library: TableLibrary, labels: Labels, answer: Answer, within: tuple[int, ...] | None = None
+) -> Any:
     """Return a table of keys with a column of predictions, and with two columns for the ends of intervals, if any.
 
     Parameters
@@ -121,9 +141,12 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
         The labels of the fit.
     answer
         Returns the predictions at coordinates.
+    within
+        The shape of the fit, for NaN in rows with an unknown label; by default such a label is refused.
     """
     columns = set(map(str, library.columns(library.opened(table)[0])))
-    found = answer(coords_of_keys(table, library, labels))
+    coords = coords_of_keys(table, library, labels, known=within is None)
+    found = answer(coords) if within is None else _where_known(coords, within, answer)
     parts = found if isinstance(found, tuple) else (found,)
     names = [labels.value, f"{labels.value}_low", f"{labels.value}_high"][: len(parts)]
     for name in names:
@@ -135,8 +158,29 @@ def answered(table: Any, library: TableLibrary, labels: Labels, answer: Answer) 
     return library.extended(table, dict(zip(names, parts, strict=True)))
 
 
-def coords_of_keys(table: Any, library: TableLibrary, labels: Labels) -> Integers:
-    """Return the coordinates of the entries in a table of labels with a column for each mode, in any order."""
+def _where_known(coords: Integers, shape: tuple[int, ...], answer: Answer) -> tuple[Floats, ...]:
+    """Return the answer at coordinates within a shape, and NaN at others, with a warning that counts these."""
+    known: Booleans = np.all((coords >= 0) & (coords < shape), axis=1)
+    found = answer(coords[known])
+    if not known.all():
+        warnings.warn(
+            f"{int((~known).sum()):,} of {len(known):,} rows have a label that the fit does not know, and get NaN.",
+            UnknownLabelWarning,
+            stacklevel=5,
+        )
+    whole = []
+    for part in found if isinstance(found, tuple) else (found,):
+        column = np.full(len(known), np.nan, dtype=part.dtype)
+        column[known] = part
+        whole.append(column)
+    return tuple(whole)
+
+
+def coords_of_keys(table: Any, library: TableLibrary, labels: Labels, *, known: bool = True) -> Integers:
+    """Return the coordinates of the entries in a table of labels with a column for each mode, in any order.
+
+    A label that the fit does not know is refused, unless `known` is False; then its coordinate is negative.
+    """
     opened, _ = library.opened(table)
     columns = {str(column): column for column in library.columns(opened)}
     for name in labels.names:
@@ -145,7 +189,7 @@ def coords_of_keys(table: Any, library: TableLibrary, labels: Labels) -> Integer
                 f"the table must have a column for each mode, {', '.join(map(repr, labels.names))}, but it has no "
                 f"{name!r}; rename its columns, or give coordinates as an array of whole numbers."
             )
-    return _coords(library, opened, [columns[name] for name in labels.names], labels)
+    return _coords(library, opened, [columns[name] for name in labels.names], labels, known=known)
 
 
 def roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable], Hashable]:
@@ -169,8 +213,11 @@ def roles(columns: Sequence[Hashable], value: str | None) -> tuple[list[Hashable
     return [column for column in columns if column != chosen], chosen
 
 
-def _coords(library: TableLibrary, table: Any, keys: Sequence[Hashable], labels: Labels) -> Integers:
-    found = [labels.positions(mode, library.plain(table[column])) for mode, column in enumerate(keys)]
+def _coords(
+    library: TableLibrary, table: Any, keys: Sequence[Hashable], labels: Labels, *, known: bool = True
+) -> Integers:
+    find = labels.positions if known else labels.found
+    found = [find(mode, library.plain(table[column])) for mode, column in enumerate(keys)]
     return np.stack(found, axis=1)
 
 
@@ -197,8 +244,28 @@ def refuse_missing_keys(missing: Booleans, column: Hashable, row: Callable[[int]
     if missing.any():
         raise ValueError(
             f"every row must have all its keys, but {column!r} has none in {row(int(missing.argmax()))}; leave out "
-            "rows without keys, or give table.to_numpy() if the table is a matrix with one value in each cell."
+            "rows without keys, or say layout='wide' if each cell of the table is a value."
         )
+
+
+def refuse_blank_keys(keys: NDArray[Any] | None, places: Integers, column: Hashable, first_row: int = 0) -> None:
+    """Refuse a blank text as a key, which is a key that is missing.
+
+    Parameters
+    ----------
+    keys
+        The distinct keys of a column.
+    places
+        The position of each row's key among them.
+    column
+        The column.
+    first_row
+        The number of the first row in the message.
+    """
+    texts = [] if keys is None or keys.dtype.kind not in "OUT" else keys.tolist()
+    blank = [place for place, key in enumerate(texts) if isinstance(key, str) and not key.strip()]
+    if blank:
+        refuse_missing_keys(np.isin(places, blank), column, lambda row: f"row {row + first_row:,}")
 
 
 def refuse_nothing_seen(rows: int, entries: int) -> None:

@@ -20,65 +20,7 @@ from ..observations import Observations
 from .libraries import LIBRARIES
 from .restoring import Restorer
 from .table_library import TableLibrary, WideParts
-
-LAYOUTS = ("long", "wide")
-"""The layouts of tables: a row for each entry, or a value in each cell."""
-
-FEWEST_ROWS, ENOUGH_ROWS = 3, 10
-"""With fewer rows, labels may be distinct by chance: the limits with gaps in the other columns, and without."""
-
-ENOUGH_COLUMNS = 3
-"""With fewer columns of numbers beside the labels, a table without gaps is taken for a long one."""
-
-
-def is_wide(data: Any, library: TableLibrary) -> bool:
-    """Return whether a table is wide rather than long.
-
-    In a long table some column before the last holds labels that repeat. A table is wide if the labels of its rows are
-    all different, and the other columns hold only numbers. If row labels are only a first column, these numbers must
-    also have gaps or fractions, which labels do not have. If both layouts are possible, an error asks for `layout`.
-    """
-    parts = library.wide(data)
-    if parts is None or not parts.columns:
-        return False
-    if len(parts.column_levels) > 1:
-        return True
-    if (
-        len(set(parts.columns)) < len(parts.columns)
-        or not len(parts.row_keys)
-        or len(parts.columns) < 2
-        or not parts.distinct_rows
-    ):
-        return False
-    numbers = [library.numbers(data, column) for column in parts.columns]
-    found = [each for each in numbers if each is not None]
-    if len(found) < len(numbers):
-        return False
-    gaps = any(np.isnan(each).any() for each in found[:-1])
-    fractions = any(_has_fractions(each) for each in found[:-1])
-    rows = len(found[0])
-    if (gaps and (parts.in_index or rows >= FEWEST_ROWS)) or (
-        fractions and (parts.in_index or (len(found) >= ENOUGH_COLUMNS and rows >= ENOUGH_ROWS))
-    ):
-        return True
-    if parts.in_index and len(found) > ENOUGH_COLUMNS:
-        return True
-    if rows >= ENOUGH_ROWS and (parts.in_index or len(found) > ENOUGH_COLUMNS):
-        raise ValueError(
-            f"the table may be wide, with a value in each of the columns {_some(parts.columns)}, or long, with the "
-            f"values in {parts.columns[-1]!r} and labels in the others; say layout='wide' or layout='long'."
-        )
-    return False
-
-
-def _has_fractions(column: Floats) -> bool:
-    finite = column[np.isfinite(column)]
-    return bool(np.any(finite != np.round(finite)))
-
-
-def _some(columns: Sequence[Hashable], most: int = 3) -> str:
-    first = listed(list(map(str, columns[:most])))
-    return first if len(columns) <= most else f"{first} and {len(columns) - most:,} more"
+from .tables import refuse_blank_keys
 
 
 def take_in_wide(data: Any, missing: str | None, library: TableLibrary) -> Labelled:
@@ -106,6 +48,8 @@ def take_in_wide(data: Any, missing: str | None, library: TableLibrary) -> Label
     labels = Labels(tuple(names), tuple(keys))
     codes = [labels.positions(mode, library.plain(each)) for mode, each in enumerate(own)]
     count = len(parts.row_keys)
+    for name, each, places in zip(names[:count], keys, codes, strict=False):
+        refuse_blank_keys(each, places, name)
     rows = np.stack(codes[:count], axis=1) if count else np.arange(len(values))[:, None]
     columns = np.stack(codes[count:], axis=1)
     if count == 0:

@@ -28,9 +28,9 @@ ENOUGH = 10_000
 """About this many observed entries suffice to estimate the error."""
 
 
-LEAST_VARIATION = 0.1
-"""Held-out entries whose variance is below this share of that of all observed ones do not show the error of large
-ones."""
+LEAST_VARIATION = 0.3
+"""Held-out entries whose standard deviation is below this share of that of all observed ones do not show the error of
+large ones."""
 
 MANY_ZEROS = 0.05
 """From this share on, zeros may represent missing entries."""
@@ -97,7 +97,7 @@ def doubt_of_variation(held_out: Floats, observed: Floats) -> str | None:
     """
     largest = float(np.abs(observed).max(initial=0.0)) or 1.0
     some, every = (largest * float(np.std(each / largest, dtype=np.float64)) for each in (held_out, observed))
-    if not some**2 < LEAST_VARIATION * every**2:
+    if not some < LEAST_VARIATION * every:
         return None
     return (
         f"The error does not hold for the largest entries: the standard deviation of the held-out entries is "

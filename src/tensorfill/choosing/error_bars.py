@@ -208,10 +208,12 @@ def check_share(
     interval, validation
         What the message calls the two settings.
     """
-    if math.ceil((count + 1) * share) > count + 0.5:
+    most = count / (count + 1)
+    # An exact share, such as 0.9 with 9 entries, may be a rounding error above the limit.
+    if share > most * (1 + 1e-12):
         raise ValueError(
-            f"{interval} must be at most {count / (count + 1):.3f} with {held_out}, but {share} was given; hold out "
-            f"more by raising {validation}."
+            f"{interval} must be at most {math.floor(1000 * most) / 1000:.3f} with {held_out}, but {share} was given; "
+            f"hold out more by raising {validation}."
         )
 
 

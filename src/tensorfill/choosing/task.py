@@ -24,7 +24,7 @@ from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
-from .stages.base import After, Before, Stage
+from .stages.base import After, AutoAmong, Before, Stage, is_left_open
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
 from .stages.scale import check_size, rounded
@@ -68,7 +68,9 @@ class Task:
     def stages_asked(self) -> list[str]:
         """Return the stages that the caller asks for, rather than leaves to held-out entries."""
         named = ["laplacian"] if self.graphs and "laplacian" not in self.asked else []
-        return named + [name for name, asked in self.asked.items() if asked not in ("auto", None, False)]
+        return named + [
+            name for name, asked in self.asked.items() if not is_left_open(asked) and asked not in (None, False)
+        ]
 
     @property
     def is_open(self) -> bool:
@@ -89,7 +91,7 @@ class Task:
     def ordered_modes(self) -> set[int]:
         """The modes whose slices all matter: with a graph, with smooth neighbours, or the same as another mode."""
         smooth = self.asked.get("smooth")
-        named = smooth.modes if isinstance(smooth, Stage) else () if isinstance(smooth, str) else smooth or ()
+        named = smooth.modes if isinstance(smooth, Stage) else () if is_left_open(smooth) else smooth or ()
         # Entries to choose by may lie in any slice.
         every = range(self.observations.ndim) if isinstance(self.choice.validation, Observations) else ()
         return {*self.graphs, *(self.same or ()), *named, *every}
@@ -173,6 +175,8 @@ def taken_in(
     observations = rounded(taken.observations, dtype)
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
+    if isinstance(smooth, str) and smooth == "auto":
+        smooth_by_number = AutoAmong.of(labels)
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
     prepared, fitted = loss, observations
     if is_robust(loss):

@@ -16,9 +16,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._support.checks import listed
+from .._support.finding import UNKNOWN
 from .._support.types import Floats, Integers
 from ..graphs import KernelGraph
-from ..labels import UNKNOWN, Labelled, Labels
+from ..labels import UNNAMED, Labelled, Labels, shown
 from ..methods.base import Result, Status
 from ..methods.problem import Problem
 from ..models import Centred, Model
@@ -107,15 +108,15 @@ def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
     labels, old
         The earlier data.
     given
-        The new data. Its modes have the names of the old ones, or their order. An index with a label that is not known
-        is a new one; without labels, indices count from 0, and those beyond the old ones are new.
+        The new data. Its modes have the names of the old ones, in any order, and labels of the same kinds. An index
+        with a label that is not known is a new one; without labels, indices count from 0, and those beyond the old ones
+        are new.
     """
     if given.observations.ndim != old.ndim:
         raise ValueError(
             f"new data must have the {old.ndim} modes {listed(labels.names)}, but it has {given.observations.ndim}."
         )
-    same = set(given.labels.names) == set(labels.names)
-    order = [given.labels.names.index(name) for name in labels.names] if same else list(range(old.ndim))
+    order = _matched(labels, given.labels)
     keys: list[NDArray[Any] | None] = []
     places: list[Integers] = []
     columns: list[Integers] = []
@@ -123,13 +124,19 @@ def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
     for mode, at in enumerate(order):
         index = given.observations.coords[:, at]
         new_keys, size = given.labels.keys[at], given.observations.shape[at]
-        if labels.keys[mode] is None:
+        known = labels.keys[mode]
+        if known is None:
             index = index if new_keys is None else labels.positions(mode, new_keys)[index]
             size = max(old.shape[mode], size if new_keys is None else int(index.max(initial=0)) + 1)
             keys.append(None)
             places.append(np.arange(old.shape[mode]))
         else:
-            merged = labels.merged(mode, np.arange(size) if new_keys is None else new_keys)
+            if new_keys is None:
+                raise ValueError(
+                    f"{labels.names[mode]!r} of the fit has labels, such as {shown(known[0])}, but new data "
+                    "has none for it; give data with labels, such as a table."
+                )
+            merged = labels.merged(mode, new_keys)
             keys.append(merged.keys)
             places.append(merged.old)
             index, size = merged.new[index], len(merged.keys)
@@ -140,6 +147,26 @@ def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
     kept = ~np.isin(np.ravel_multi_index(tuple(moved.T), new.shape), new.positions)
     before = Observations(moved[kept], old.values[kept], new.shape) if kept.any() else None
     return Grown(Labels(labels.names, tuple(keys), labels.value), tuple(places), before, new)
+
+
+def _matched(labels: Labels, new: Labels) -> list[int]:
+    """Return the mode of new data for each mode of a fit; what differs in its names or in what it measures is refused.
+
+    Data without any names or labels is taken in the order of its modes, if the fit has no labels either.
+    """
+    if new.are_plain and all(keys is None for keys in labels.keys):
+        return list(range(len(labels.names)))
+    if set(new.names) != set(labels.names):
+        raise ValueError(
+            f"new data must have the modes of the fit, {listed(labels.names)}, but it has {listed(new.names)}; rename "
+            "them if they are the same, as in table.rename(columns=...), or complete this data by itself."
+        )
+    if labels.value != new.value and UNNAMED not in (labels.value, new.value):
+        raise ValueError(
+            f"new data must hold the values of the fit, {labels.value!r}, but it holds {new.value!r}; rename the "
+            "column if it is the same, or name the right one with value=."
+        )
+    return [new.names.index(name) for name in labels.names]
 
 
 def core_of(model: Model) -> Model:

@@ -59,8 +59,9 @@ def _run(given: argparse.Namespace) -> int:
         _show(given, data, compared)
     if given.plot is not None:
         compared.plot(file=given.plot)
-    if isinstance(methods, list) and len(compared) < len(methods):
-        say(f"Interrupted; {len(compared)} of {len(methods)} methods were compared.")
+    if compared.left_out:
+        every = len(compared) + len(compared.left_out)
+        say(f"Interrupted; {len(compared)} of {every} methods were compared, without {', '.join(compared.left_out)}.")
         return INTERRUPTED
     return 0
 
@@ -83,6 +84,7 @@ def _record(given: argparse.Namespace, data: Labelled, compared: Comparison) -> 
         "best": compared.best.name,
         "clear": compared.is_clear(),
         "methods": [_contender_record(each) for each in compared],
+        "left_out": compared.left_out,
         "plot": None if given.plot is None else str(given.plot),
     }
 

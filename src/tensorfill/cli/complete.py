@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support import table
 from .._support.words import bytes_in_words, percent
 from .command import Command
 from .facts import facts_of_fit, fit_record
@@ -83,6 +84,9 @@ def _run(given: argparse.Namespace) -> int:
         _check_interval(interval, data, settings["choose"], settings["rng"])
     if kind is not None:
         _check_answer(given, data, kind, interval)
+    if kind is not None and _is_filled(given, data):
+        _write_back(given, data, kind, interval, how)
+        return 0
     began = time.monotonic()
     # From here on there is a result, which is written in spite of Ctrl-C or SIGTERM.
     with Interrupts(terminated=True) as interrupts:
@@ -182,6 +186,41 @@ def _has_ends(given: argparse.Namespace, kind: str, interval: float | None) -> b
     return interval is not None and kind in WITH_ENDS and not given.everywhere
 
 
+def _is_filled(given: argparse.Namespace, data: Labelled) -> bool:
+    """Return whether the filled file is the data as it is, and no model is asked for.
+
+    With a robust loss, entries that are judged corrupt are replaced, even if none is missing.
+    """
+    seen = data.observations
+    whole = len(seen) == math.prod(seen.shape)
+    return whole and given.model is None and not given.everywhere and given.loss not in table.ROBUST
+
+
+def _write_back(
+    given: argparse.Namespace, data: Labelled, kind: str, interval: float | None, how: dict[str, Any]
+) -> None:
+    """Write data of which nothing is missing, and say so."""
+    from ..adapters.restoring import Restorer
+    from ..io.ends import write_with_ends
+    from ..io.formats import write
+
+    dense, restore = data.observations.to_dense(max_bytes=math.inf), _restore(given, data, kind)
+    if _has_ends(given, kind, interval):
+        ends = restore.with_ends(dense, dense, dense) if isinstance(restore, Restorer) else (dense, dense, dense)
+        write_with_ends(given.output, kind, ends, data.labels, **how)
+    else:
+        write(given.output, dense if restore is None else restore(dense), labels=data.labels, **how)
+    if given.json:
+        seen = data.observations
+        record = {"shape": seen.shape, "names": data.labels.names, "observed": len(seen), "density": 1.0}
+        show_json(record | _paths(given))
+    zeros = "--missing zero if zeros stand for missing entries, or " if np.any(dense == 0) else ""
+    say(
+        f"Nothing is missing: all {dense.size:,} entries are observed, so {given.output} has the data as it is; give "
+        f"{zeros}--everywhere or --model FILE to fit a model."
+    )
+
+
 def _write(
     given: argparse.Namespace, data: Labelled, fit: Fit, kind: str, interval: float | None, how: dict[str, Any]
 ) -> None:
@@ -229,7 +268,8 @@ COMMAND = Command(
     Files are .tns, .npz, .npy, .mat, .nc, .csv, .tsv, .parquet, pictures and movies; OUT may be of another kind than
     IN. Observed entries stay as they are. Missing ones get the expected value: a count with --loss poisson, and a
     number between the two values with --loss logistic. A tensor that is too large to write entry by entry is kept as a
-    model, which `tensorfill predict` asks.
+    model, which `tensorfill predict` asks. If nothing is missing, the data is written back at once, unless --everywhere
+    or --model asks for a fit.
 
     Ctrl-C and SIGTERM stop with the best answer so far, which is written; the exit code is then 130 or 143. A run that
     stops at its time limit is no error. With --checkpoint, the same command goes on with a run that was stopped or

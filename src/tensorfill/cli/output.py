@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+READING = re.compile(r"(?<=[ (])(?P<name>missing|layout|value)=(?:'(?P<text>[^']*)')?")
+"""Arguments in a message that are options of the command too."""
 
 Facts = Iterable[tuple[str, str]]
 """Pairs of a name and a text."""
@@ -67,5 +71,8 @@ def as_options(sentence: str) -> str:
 
     >>> as_options("The time limit was reached; raise time_limit to go on.")
     'The time limit was reached; raise --time-limit to go on.'
+    >>> as_options("say layout='wide' if each cell is a value, or name the values with value=")
+    'say --layout wide if each cell is a value, or name the values with --value'
     """
-    return sentence.replace("time_limit", "--time-limit").replace("max_iter", "--max-iter")
+    said = READING.sub(lambda found: f"--{found['name']} {found['text'] or ''}".strip(), sentence)
+    return said.replace("time_limit", "--time-limit").replace("max_iter", "--max-iter")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -92,8 +93,17 @@ def rescuing(fit: Fit, name: str = "model.npz") -> Iterator[None]:
         yield
     except (OSError, ValueError, TypeError):
         # If nothing can be written anywhere, the first error is enough.
-        with suppress(OSError):
-            path = Path(tempfile.mkdtemp(prefix="tensorfill-")) / name
-            fit.save(path, data=fit.observations is not None)
-            say(f"The fit is not lost: its model was written to {path}.")
+        with suppress(OSError, ValueError, TypeError):
+            say(f"The fit is not lost: its model was written to {_rescued(fit, name)}.")
         raise
+
+
+def _rescued(fit: Fit, name: str) -> Path:
+    """Save a fit in a new temporary folder, which does not stay if that fails."""
+    folder = Path(tempfile.mkdtemp(prefix="tensorfill-"))
+    try:
+        fit.save(folder / name, data=fit.observations is not None)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder / name

@@ -40,6 +40,13 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base", type=int, choices=(0, 1), help="the first index of a file without names (default: as in .tns files)"
     )
+    parser.add_argument(
+        "--unknown",
+        choices=("error", "nan"),
+        default="error",
+        help="rows with a label that the model does not know: error refuses them all (the default), nan leaves these "
+        "without an answer and says how many there are",
+    )
     add_safe(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors, warnings and the answer")
 
@@ -59,7 +66,7 @@ def _run(given: argparse.Namespace) -> int:
 
     fit = load(given.model)
     asked = _asked(given.coords, fit, given.base)
-    answer = fit.predict(asked, interval=interval)
+    answer = fit.predict(asked, interval=interval, unknown=given.unknown)
     _write(answer, given.output, kind, how)
     if given.output is not None and not given.quiet:
         say(f"{len(answer):,} predictions written to {given.output}.")

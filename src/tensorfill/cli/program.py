@@ -12,7 +12,7 @@ from typing import NoReturn
 from .._version import __version__
 from . import compare, complete, convert, demo, evaluate, info, plot, predict, report, update
 from .command import Command
-from .output import say
+from .output import as_options, say
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: something is not installed, invalid input, Ctrl-C."""
@@ -71,7 +71,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except ImportError as error:
         return _refused(str(error), FAILED)
     except (ValueError, TypeError, OSError) as error:
-        return _refused(str(error), BAD_INPUT)
+        return _refused(as_options(str(error)), BAD_INPUT)
 
 
 def _refused(sentence: str, code: int) -> int:
@@ -81,7 +81,7 @@ def _refused(sentence: str, code: int) -> int:
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
     """Show a warning as a sentence, without the source line that raised it."""
-    say(f"Warning: {message}")
+    say(f"Warning: {as_options(str(message))}")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._support.checks import real_number, whole_number
 from .command import Command
@@ -14,6 +14,9 @@ from .facts import facts_of_fit, fit_record
 from .options import add_answering, add_reading, read_given
 from .output import say, show_facts, show_json
 from .outputs import check_outputs, rescuing
+
+if TYPE_CHECKING:
+    from ..labels import Labelled, Labels
 
 INTERRUPTED = 130
 
@@ -55,7 +58,7 @@ def _run(given: argparse.Namespace) -> int:
             f"{given.model} holds no data; give the file that it was fitted to with --data, or write models with "
             "`complete --model FILE --with-data`."
         )
-    new = read_given(given, given.new)
+    new = _with_texts(read_given(given, given.new), fit.labels)
     began = time.monotonic()
     later = fit.update(new, time_limit=limit, rng=seed, progress=not (given.quiet or given.json))
     seconds = time.monotonic() - began
@@ -63,17 +66,14 @@ def _run(given: argparse.Namespace) -> int:
     with rescuing(later):
         later.save(given.output, data=True)
     if given.json:
-        show_json(fit_record(later, len(seen), seconds) | {"model": str(given.output)})
+        added = dict(zip(later.labels.names, later.added or (), strict=True))
+        show_json(fit_record(later, len(seen), seconds) | {"added": added, "model": str(given.output)})
     elif not given.quiet:
-        grew = [
-            f"{name} by {size - before:,}"
-            for name, size, before in zip(fit.labels.names, later.shape, fit.shape, strict=True)
-            if size > before
-        ]
+        from ..results.words import added_in_words
+
         show_facts(
             [
-                ("new", f"{len(new.observations):,} entries"),
-                ("grew", ", ".join(grew)),
+                ("new", f"{len(new.observations):,} entries, {added_in_words(later)}"),
                 *facts_of_fit(later, len(seen), seconds),
                 ("written", f"{given.output} (model, with its data)"),
             ]
@@ -84,6 +84,21 @@ def _run(given: argparse.Namespace) -> int:
     return 0
 
 
+def _with_texts(new: Labelled, labels: Labels) -> Labelled:
+    """Return new data with texts as labels where a file has whole numbers and the model has texts."""
+    texts = {
+        name
+        for name, keys in zip(labels.names, labels.keys, strict=True)
+        if keys is not None and all(isinstance(key, str) for key in keys.tolist())
+    }
+    own = zip(new.labels.names, new.labels.keys, strict=True)
+    keys = [
+        each.astype(str) if each is not None and name in texts and each.dtype.kind in "iu" else each
+        for name, each in own
+    ]
+    return dataclasses.replace(new, labels=dataclasses.replace(new.labels, keys=tuple(keys)))
+
+
 COMMAND = Command(
     "go on from a model with more data",
     _options,
@@ -91,8 +106,9 @@ COMMAND = Command(
     usage="MODEL NEWDATA -o MODEL2",
     details="""
     The method, its settings and the stages around it stay as they were chosen, so this takes a fraction of the time of
-    `complete`. New labels, such as a new day, user or station, become new indices. Entries that are there already are
-    replaced. MODEL must hold its data (`complete --model FILE --with-data`), or --data must name it.
+    `complete`. NEWDATA has the columns, or modes, of the old data, with labels of the same kinds. New labels, such as a
+    new day, user or station, become new indices, which are counted. Entries that are there already are replaced. MODEL
+    must hold its data (`complete --model FILE --with-data`), or --data must name it.
     """,
     examples=(
         "tensorfill update march.npz april-1st.csv -o april.npz",

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .._support.checks import choice, whole_number
+from .._support.optional import need
 from .._support.types import Floats
 
 PICTURES = {
@@ -41,22 +42,16 @@ def picture(name: str = "chelsea", *, rows: int | None = 256) -> Floats:
     file = PICTURES[choice(name, "name", PICTURES)]
     if rows is not None:
         rows = whole_number(rows, "rows", at_least=1)
-    try:
-        import skimage
-        from skimage.io import imread
-        from skimage.transform import resize
-    except ImportError as error:
-        raise ImportError(
-            'Pictures come from scikit-image, which is not installed: pip install "tensorfill[demo]".'
-        ) from error
+    skimage = need("skimage", "demo")
+    imread, resize = need("skimage.io", "demo").imread, need("skimage.transform", "demo").resize
     # skimage.data would try to download a file that is not part of the package.
-    path = Path(skimage.__file__).parent / "data" / file
+    path = Path(str(skimage.__file__)).parent / "data" / file
     if not path.exists():
         raise FileNotFoundError(f"This scikit-image does not ship {file}; choose another picture.")
     colours: Floats = np.asarray(imread(path), dtype=np.float64)[:, :, :3] / 255.0
     if rows is None or rows == colours.shape[0]:
         return colours
     columns = max(1, round(colours.shape[1] * rows / colours.shape[0]))
-    scaled: Floats = resize(colours, (rows, columns, 3), anti_aliasing=rows < colours.shape[0])  # type: ignore[no-untyped-call]
+    scaled: Floats = resize(colours, (rows, columns, 3), anti_aliasing=rows < colours.shape[0])
     # Rounding in the filter can exceed the range.
     return np.clip(scaled, 0.0, 1.0)

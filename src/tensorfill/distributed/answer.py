@@ -64,7 +64,7 @@ class SpreadFit(Fit):
         if self.ended is not None:
             self.ended()
 
-    def predict(self, coords: Any, *, interval: float | None = None) -> Any:
+    def predict(self, coords: Any, *, interval: float | None = None, unknown: str = "error") -> Any:
         """Return the expected value of entries, on the scale of the data.
 
         Parameters
@@ -72,7 +72,7 @@ class SpreadFit(Fit):
         coords
             As in `Fit.predict`; or a `dask.dataframe.DataFrame` with a column of labels for each mode, named after the
             mode.
-        interval
+        interval, unknown
             As in `Fit.predict`; not supported for a Dask table.
 
         Returns
@@ -82,7 +82,11 @@ class SpreadFit(Fit):
             the workers compute lazily.
         """
         if not is_a(coords, "dask", "DataFrame"):
-            return super().predict(coords, interval=interval)
+            return super().predict(coords, interval=interval, unknown=unknown)
+        if unknown != "error":
+            raise ValueError(
+                f"unknown must be left out for a table of Dask, but {unknown!r} was given; give a table of pandas."
+            )
         if interval is not None:
             raise ValueError(
                 f"interval must be left out for a table of Dask, but {interval!r} was given; give coordinates or a "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ from .source import Source
 
 KINDS = "biufcmMUS"
 """The kinds of arrays that are read: numbers, dates and texts, but not objects, which are pickles."""
+
+END, COUNT, MANY = b"PK\x05\x06", 10, 0xFFFF
+"""The mark of the end of a zip archive, where it has the number of entries, and the number that stands for more."""
+
+LONGEST_END = 22 + 0xFFFF
+"""The largest length of the end of a zip archive, with its comment."""
 
 LAST_LETTER = 0x10FFFF
 """The last code point of Unicode."""
@@ -89,6 +96,8 @@ class Archive:
     def __init__(self, source: Source, file: zipfile.ZipFile) -> None:
         self._source, self._file = source, file
         self._members = {each.filename.removesuffix(".npy"): each for each in file.infolist()}
+        if len(self._members) < len(file.infolist()):
+            raise ValueError("two of its arrays have the same name")
         self.headers: dict[str, ArrayHeader] = {}
         for name, member in self._members.items():
             with file.open(member) as stream:
@@ -119,6 +128,20 @@ def names_of_arrays(path: Path) -> list[str]:
         return []
 
 
+def _check_directory(stream: IO[bytes], file: zipfile.ZipFile) -> None:
+    """Raise an error if the directory of an archive has another number of entries than its end says.
+
+    A damaged length in one entry hides the others, which `zipfile` does not notice.
+    """
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(size - LONGEST_END, 0))
+    tail = stream.read()
+    end = tail.rfind(END)
+    promised = int.from_bytes(tail[end + COUNT : end + COUNT + 2], "little")
+    if promised not in (MANY, len(file.infolist())):
+        raise ValueError(f"its directory has {len(file.infolist())} of {promised} entries")
+
+
 @contextmanager
 def opened_archive(source: Source) -> Iterator[Archive]:
     """Open an .npz file."""
@@ -127,6 +150,7 @@ def opened_archive(source: Source) -> Iterator[Archive]:
             if stream.read(6) == b"\x93NUMPY":
                 raise ValueError("it holds a single array, as .npy files do")
             file = zipfile.ZipFile(stream)
+            _check_directory(stream, file)
             archive = Archive(source, file)
         with file:
             yield archive

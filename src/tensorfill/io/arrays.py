@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._support.checks import choice
+from .._support.checks import choice, listed
 from ..labels import Labelled, Labels
 from ..observations import Observations
 from .archive import Archive, opened_archive, read_array
@@ -99,6 +99,11 @@ def read_npz(
             if header.dtype.kind in "biuf" and not _is_label(each)
         }
         chosen = chosen_array(path, sizes, name, [each for each, shape in sizes.items() if len(shape) > 1])
+        if name is None and chosen == "coords":
+            raise ValueError(
+                f"{path} lists entries in 'coords', but lacks {listed(sorted(LISTED - file.headers.keys()))}, so it is "
+                "damaged or incomplete; write it again, or give name='coords' if these numbers are the tensor."
+            )
         source.need(AS_FLOAT * math.prod(sizes[chosen]))
         array, labels = file.read(chosen), _labels(file)
     fitting = labels if labels is not None and len(labels.names) == array.ndim else None

@@ -13,7 +13,6 @@ import numpy as np
 from .._support.checks import listed
 from .._support.optional import need
 from .._support.types import Integers
-from ..adapters.registry import columns_of_values, looks_wide
 from ..labels import Labels
 from .atomic import written_beside
 from .common import Content
@@ -160,7 +159,7 @@ def _table(content: Content, value: str | None) -> Any:
     given = content.given
     if value is None and isinstance(given, pandas.DataFrame):
         # Only an index with a single header can be written with its names in the first line.
-        if looks_wide(given) and given.columns.nlevels == 1 and columns_of_values(given) == list(given.columns):
+        if _labels_rows_by_index(given, content.labels):
             return given.rename_axis(index=content.labels.names[: given.index.nlevels]).reset_index()
         if not any(given.index.names) and given.columns.nlevels == 1:
             return given
@@ -176,6 +175,14 @@ def _table(content: Content, value: str | None) -> Any:
         index = coords[:, mode]
         columns[name] = index if keys is None else np.asarray(keys)[index]
     return pandas.DataFrame(columns | {column: values})
+
+
+def _labels_rows_by_index(table: Any, labels: Labels) -> bool:
+    """Return whether a table is wide, with the labels of its rows in its index and a single header."""
+    index = table.index
+    numbered = not any(index.names) and need("pandas", "files").api.types.is_integer_dtype(index.dtype)
+    wide = len(labels.names) > index.nlevels and set(labels.names).isdisjoint(map(str, table.columns))
+    return wide and not numbered and table.columns.nlevels == 1
 
 
 def _of_empty_slices(coords: Integers, shape: tuple[int, ...]) -> Integers:

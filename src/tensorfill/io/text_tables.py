@@ -54,7 +54,7 @@ def read_text_table(
         sample = text.sample()
         if layout == "wide" or looks_wide(sample):
             return _wide(text, sample, missing)
-    return _long(text, missing, value)
+    return _long(text, missing, value, layout)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class _Text:
         column = batch.column(self.names.index(name))
         floats = _floats(column)
         if floats is None:
-            first = next(place for place in range(len(column)) if _floats(column.slice(place, 1)) is None)
+            first = _first_that_is_no_number(column)
             raise TypeError(
                 f"the column of values must hold numbers, but {name!r} of {self.source.path} has "
                 f"{_short(column[first].as_py())} in row {before + first + 1:,}; correct it, or give another column, "
@@ -168,7 +168,7 @@ def _texts(source: Source, stream: IO[bytes]) -> Iterator[str]:
         yield line.decode("utf-8-sig" if number == 0 else "utf-8")
 
 
-def _long(text: _Text, missing: str | None, value: str | None) -> Labelled:
+def _long(text: _Text, missing: str | None, value: str | None, layout: str | None) -> Labelled:
     """Return the tensor of a table with a row for each entry."""
     named = [name for name in text.names if name.strip()]
     column = named[-1] if value is None else str(value)
@@ -193,7 +193,8 @@ def _long(text: _Text, missing: str | None, value: str | None) -> Labelled:
         _check_it_numbers_rows(text.source, len(keys.pop(unnamed)), rows)
     numbers = np.concatenate(values) if values else np.zeros(0)
     values.clear()
-    return take_in_columns(named, column, {name: labels.found() for name, labels in keys.items()}, numbers, missing)
+    found = {name: labels.found() for name, labels in keys.items()}
+    return take_in_columns(named, found, numbers, missing, value, layout)
 
 
 def _check_it_numbers_rows(source: Source, distinct: int, rows: int) -> None:
@@ -266,6 +267,14 @@ def _floats(column: Any) -> Floats | None:
         floats: Floats = numbers.to_numpy(zero_copy_only=False)
         return floats
     return None
+
+
+def _first_that_is_no_number(column: Any) -> int:
+    """Return the first field that is no number; if each is one, the first truth value, which is none among numbers."""
+    for place in range(len(column)):
+        if _floats(column.slice(place, 1)) is None:
+            return place
+    return [text.strip().lower() in ("true", "false") for text in column.to_pylist()].index(True)
 
 
 def _typed(column: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .._support.moments import written_label
+from .._support.optional import need
 from .._support.types import Integers
 from ..io.atomic import written_beside
 from ..labels import Labels
@@ -69,13 +70,8 @@ NARROW = 4.0
 
 def drawing_class() -> type[Figure]:
     """Return matplotlib's figure class; called early, to report a missing matplotlib before any work."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            'Drawing needs matplotlib, which is not installed: pip install "tensorfill[plots]".'
-        ) from error
-    return Figure
+    figure: type[Figure] = need("matplotlib.figure", "plots").Figure
+    return figure
 
 
 def one_panel(ax: Axes | None, size: tuple[float, float] = (6.0, 3.8)) -> Axes:

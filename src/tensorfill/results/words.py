@@ -64,7 +64,22 @@ def _data(fit: Fit) -> str:
     seen = fit.observations
     if seen is None:
         return ""
-    return f"{len(seen):,} entries observed ({percent(seen.density)})"
+    grown = "" if fit.added is None else f"; the update added {added_in_words(fit)}"
+    return f"{len(seen):,} entries observed ({percent(seen.density)}){grown}"
+
+
+def added_in_words(fit: Fit) -> str:
+    """Return how many indices of each mode the last update added.
+
+    >>> from types import SimpleNamespace
+    >>> from tensorfill.labels import Labels
+    >>> labels = Labels(("station", "day"), (None, None))
+    >>> added_in_words(SimpleNamespace(labels=labels, added=(0, 2))), added_in_words(SimpleNamespace(added=(0, 0)))
+    ('2 new indices of day', 'no new indices')
+    """
+    counts = [(count, fit.labels.in_words(mode)) for mode, count in enumerate(fit.added or ()) if count]
+    words = (f"{count:,} new {'index' if count == 1 else 'indices'} of {name}" for count, name in counts)
+    return ", ".join(words) or "no new indices"
 
 
 def _method(fit: Fit) -> str:

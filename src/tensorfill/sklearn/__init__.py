@@ -1,6 +1,6 @@
 """Estimators for scikit-learn: `MatrixImputer` for tables, `TensorCompleter` for arrays of any order.
 
-They need scikit-learn: ``pip install "tensorfill[sklearn]"``.
+They need scikit-learn: ``pip install scikit-learn``.
 """
 
 from .._support.optional import need

@@ -134,7 +134,8 @@ class EmptySlices(After):
 
     def in_words(self, labels: Labels) -> str:
         """Return what the slices of each mode were filled from."""
-        return "; ".join(f"{labels.names[fill.mode]}: from {fill}" for fill in self.fills)
+        # Slices inside a mode and at its ends may be filled in the same way.
+        return "; ".join(dict.fromkeys(f"{labels.names[fill.mode]}: from {fill}" for fill in self.fills))
 
     @property
     def modes(self) -> Iterable[int]:

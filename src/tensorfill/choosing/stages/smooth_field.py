@@ -29,7 +29,7 @@ from ...labels import Labels
 from ...methods.problem import Problem
 from ...models import Dense, Model
 from ...observations import Observations
-from .base import After
+from .base import After, AutoAmong, is_left_open
 from .centre import is_of_differences
 
 LARGEST = 2**24
@@ -138,7 +138,7 @@ class SmoothField(After):
         return [each for each in alone if each.stiffness in USUAL_STIFFNESSES]
 
 
-def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) -> dict[int, float]:
+def smooth_modes(observations: Observations, asked: Sequence[int] | AutoAmong | str | None) -> dict[int, float]:
     """Return the weight c_m of each smooth mode; none if the tensor is too large.
 
     Parameters
@@ -146,7 +146,8 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) 
     observations
         The observed entries.
     asked
-        The modes, or ``"auto"`` for those whose neighbouring observed entries agree more than distant ones.
+        The modes, or ``"auto"`` for those whose neighbouring observed entries agree more than distant ones; `AutoAmong`
+        if only some of the modes have an order.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) 
     shape = observations.shape
     if asked is None:
         return {}
-    automatic = isinstance(asked, str) and asked == "auto"
+    automatic = is_left_open(asked)
     if not automatic and (isinstance(asked, str) or not isinstance(asked, Iterable)):
         raise ValueError(
             f"smooth must be 'auto', None or the modes whose neighbours are alike, but {asked!r} was given."
@@ -169,7 +170,9 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | str | None) 
             f"smooth takes tensors of up to {LARGEST:,} entries, but the shape {shape} has {math.prod(shape):,}; "
             "leave it out."
         )
-    considered = range(len(shape)) if automatic else [mode_number(mode, "smooth", len(shape)) for mode in asked]
+    among = asked.modes if isinstance(asked, AutoAmong) else asked
+    named: Iterable[int] = range(len(shape)) if isinstance(among, str) else among
+    considered = [mode_number(mode, "smooth", len(shape)) for mode in named]
     spread = 2 * float(np.var(observations.values, dtype=np.float64))
     ratios: dict[int, float] = {}
     for mode in considered:
