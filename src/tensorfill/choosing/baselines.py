@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .._support.clock import Clock
+from .._support.ordering import fibre_keys
 from .._support.scaling import VALUE
 from .._support.types import Floats, Integers
 from ..labels import Labels
@@ -113,7 +114,7 @@ def interpolated(observations: Observations, values: Floats, coords: Integers, m
     [2.0, 5.0, 0.0]
     """
     size = observations.shape[mode]
-    own, asked = (_fibre_first(each, observations.shape, mode) for each in (observations.coords, coords))
+    own, asked = fibre_keys(observations.shape, mode, observations.coords, coords)
     order = np.argsort(own, kind="stable")
     own, values = own[order], values[order].astype(np.float64)
     after = np.searchsorted(own, asked)
@@ -126,12 +127,6 @@ def interpolated(observations: Observations, values: Floats, coords: Integers, m
     line = values[before] + (values[after] - values[before]) * (asked - own[before]) / gap
     one_side = np.where(has_before, values[before], np.where(has_after, values[after], otherwise))
     return np.where(has_before & has_after, line, one_side)
-
-
-def _fibre_first(coords: Integers, shape: tuple[int, ...], mode: int) -> Integers:
-    """Return one number for each entry, in the order of fibres along a mode, and within a fibre by its index."""
-    last = [other for other in range(len(shape)) if other != mode] + [mode]
-    return np.ravel_multi_index(tuple(coords[:, other] for other in last), tuple(shape[other] for other in last))
 
 
 def _fitted(split: Split) -> Observations:

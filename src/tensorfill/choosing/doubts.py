@@ -112,7 +112,7 @@ def warn_of_empty_slices(answer: Answer, task: Task, labels: Labels) -> None:
         size, called = task.observations.shape[fill.mode], repr(labels.called(fill.mode))
         off = f", with an error of {fill.error:.4g} at slices that were held out" if np.isfinite(fill.error) else ""
         warnings.warn(
-            f"{len(fill.slices):,} of the {size:,} slices of mode {called} have no observed entry; "
+            f"{fill.count:,} of the {size:,} slices of mode {called} have no observed entry; "
             f"they are filled from {fill}{off}; a graph may do better: laplacian={{{called}: graph}}.",
             DoubtfulFitWarning,
             stacklevel=3,
