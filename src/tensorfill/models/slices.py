@@ -186,7 +186,7 @@ class Slices:
         return scipy.sparse.csr_array(np.full((1, len(self.kept)), 1 / len(self.kept)))
 
     def _near(self, places: Integers, neighbours: Neighbours) -> scipy.sparse.csr_array:
-        """Return the weights of neighbours; each slice has a small system of its own, and they are solved in parts."""
+        """Return the weights of neighbours; each slice has a small system, and these are solved in parts."""
         near = nearest(self.kept, places)
         parts = np.array_split(np.arange(len(places)), max(math.ceil(len(places) / AT_A_TIME), 1))
         weights = np.concatenate([neighbours.weights(places[part], self.kept[near[part]]) for part in parts])

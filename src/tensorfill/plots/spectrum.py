@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.types import Floats
+from ..algebra.unfolding import unfold
 from .drawing import (
     ABOVE,
     COLOURS,
@@ -112,10 +113,7 @@ def _of_tucker(core: Floats, factors: Sequence[Floats]) -> list[Floats]:
     for mode, factor in enumerate(factors):
         triangle = np.linalg.qr(np.asarray(factor, dtype=np.float64), mode="r")
         core = np.moveaxis(np.tensordot(triangle, core, axes=(1, mode)), 0, mode)
-    return [
-        np.linalg.svd(np.moveaxis(core, mode, 0).reshape(core.shape[mode], -1), compute_uv=False)
-        for mode in range(core.ndim)
-    ]
+    return [np.linalg.svd(unfold(core, mode), compute_uv=False) for mode in range(core.ndim)]
 
 
 def _of_cp(weights: Floats, factors: Sequence[Floats]) -> list[Floats]:

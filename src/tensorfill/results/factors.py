@@ -14,6 +14,7 @@ from .._support.html import card
 from .._support.optional import need
 from .._support.types import Floats
 from .._support.words import label_in_words, written
+from ..algebra.unfolding import unfold
 from ..labels import Labels
 from ..models import Centred, FoldedColumns, FoldedLowRank, Model, Placed, Tucker
 from ..models.cp import CPModel
@@ -190,7 +191,7 @@ def _of_tucker(model: Tucker) -> tuple[Columns, Floats]:
     core: Floats = turned.core
     columns: Columns = {}
     for mode, factor in enumerate(turned.factors):
-        flat = np.moveaxis(turned.core, mode, 0).reshape(turned.core.shape[mode], -1)
+        flat = unfold(turned.core, mode)
         directions, strengths, _ = np.linalg.svd(flat, full_matrices=False)
         values, signs = _upright(factor @ directions)
         columns[mode] = values, strengths

@@ -218,7 +218,9 @@ class _HeldOutSlices:
             entries = rng.choice(entries, ENTRIES, replace=False)
         sources = allowed[nearest(allowed, np.array([target]))]
         coords = self.observations.coords[entries]
-        around = np.stack([self._at(coords, source) for source in sources[0]])
+        moved = np.tile(coords, (sources.shape[1], 1))
+        moved[:, self.mode] = np.repeat(sources[0], len(coords))
+        around = self.model.predict(moved).reshape(sources.shape[1], len(coords))
         weights = [way.weights(np.array([target]), sources)[0] for way in ways if way is not None]
         return entries, np.stack(weights) @ around
 
@@ -228,12 +230,6 @@ class _HeldOutSlices:
         slices = self.observations.coords[:, self.mode]
         order = np.argsort(slices, kind="stable")
         return order, slices[order]
-
-    def _at(self, coords: Integers, place: int) -> Floats:
-        """Return the model at entries moved to another slice."""
-        moved = coords.copy()
-        moved[:, self.mode] = place
-        return self.model.predict(moved)
 
     def _mean_of_others(self, coords: Integers) -> Floats:
         """Return the mean over the slices with entries, without the slice of each entry."""
