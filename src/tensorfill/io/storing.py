@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.fingerprints import fingerprint
-from ..methods.base import History, Result
+from ..methods.base import History, Record, Result, Status
 from ..models import MODELS, Model
 from .archive import read_array as read_plain_array
 from .source import Source
@@ -70,13 +70,21 @@ def restored(words: Any, array: Callable[[str], NDArray[Any]]) -> Any:
         return MODELS[kind].from_arrays(tuple(shape), restored(parts, array))
     if RESULT in words:
         model, status, history = words[RESULT]
-        return Result(restored(model, array), decoded(status), History(decoded(history)))
+        return _result(restored(model, array), decoded(status), decoded(history))
     if ITEMS in words:
         several = [restored(each, array) for each in words[ITEMS]]
         return tuple(several) if words["tuple"] else several
     if PAIRS in words:
         return {decoded(key): restored(each, array) for key, each in words[PAIRS]}
     return decoded(words)
+
+
+def _result(model: Any, status: Any, history: Any) -> Result:
+    """Return a result, if each of its parts is one."""
+    records = isinstance(history, list) and history and all(isinstance(each, Record) for each in history)
+    if not isinstance(model, Model) or not isinstance(status, Status) or not records:
+        raise ValueError("a result needs a model, a status and iterations")
+    return Result(model, status, History(history))
 
 
 @dataclass(frozen=True, eq=False)
