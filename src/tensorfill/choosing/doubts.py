@@ -50,13 +50,17 @@ def warn_of_a_fit_near_zero(answer: Answer, task: Task) -> None:
     else:
         where, values = "held-out entries", held_out.observed
         error = rmse(held_out.predicted, values)
-    zero = rmse(np.zeros_like(values), values)
+    warn_if_near_zero(error, rmse(np.zeros_like(values), values), where)
+
+
+def warn_if_near_zero(error: float, zero: float, where: str) -> None:
+    """Warn if the root mean square error of an answer is hardly below that of 0 at the same entries."""
     if error > NEAR_ZERO * zero > 0:
         warnings.warn(
             f"The answer is hardly better than 0 everywhere: its root mean square error on {where} is {error:.4g}, and "
             f"that of 0 is {zero:.4g}; the data may be noise, not of low rank, or too few entries.",
             DoubtfulFitWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
