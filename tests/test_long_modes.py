@@ -84,8 +84,9 @@ def test_neighbours_of_a_long_mode_are_weighed_when_they_are_asked_for():
 
 
 def test_a_start_with_long_modes_is_taken_up():
-    data = observed((10**6, 30), 1000)
+    data = observed((10**8, 30), 1000)
     settings = {"method": "cp", "rank": 2, "ridge": 0.1, "smooth": None, "centre": False, "rng": 0}
     fit = tensorfill.complete(data, **settings)
-    again = tensorfill.complete(data, start=fit, **settings)
+    with little_memory():
+        again = tensorfill.complete(data, start=fit, **settings)
     assert len(again.history) < len(fit.history)

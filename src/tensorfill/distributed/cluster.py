@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 ANSWER = 3.0
-"""A scheduler that does not answer within so many seconds is gone."""
+"""The longest time in seconds that a scheduler may take to answer."""
 
 HERE = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
 """Prefixes of the address of a worker on this machine."""

@@ -82,7 +82,7 @@ class Places(Lift):
         """Return the model of the slices that take part."""
         if core.shape != self.shape:
             return core
-        rows = [self.kept.get(mode, np.arange(size)) for mode, size in enumerate(self.shape)]
+        rows = [self.kept[mode] if mode in self.kept else np.arange(size) for mode, size in enumerate(self.shape)]
         return core.restrict(rows).orthonormal()
 
     def entries(self, entries: Observations) -> Observations:
