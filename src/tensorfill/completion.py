@@ -33,6 +33,7 @@ from .choosing.doubts import (
 from .choosing.holdout.splits import Choice
 from .choosing.search.base import Path
 from .choosing.stages.base import Stage
+from .choosing.stages.present_slices import PresentSlices
 from .choosing.stages.table import STAGES
 from .choosing.task import Job, needs_choice, taken_in
 from .choosing.updating import core_of
@@ -301,7 +302,9 @@ def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Jo
         raise ValueError(
             f"start must have the shape of the data, {shape}, but it has {start.shape}; see Fit.update for more."
         )
-    near, problem = job.task.start, Problem(job.task.observations, Square())
+    ordered = frozenset(job.task.ordered_modes)
+    problem, places = PresentSlices(ordered).reduce(Problem(job.task.observations, Square()), Clock())
+    near = None if job.task.start is None else places.start(job.task.start)
     usable = near is not None and method.can_start_from(near, problem)
     return job if usable else replace(job, task=replace(job.task, start=None))
 

@@ -16,9 +16,8 @@ from .adapters.restoring import regrown
 from .adapters.wide_tables import ToWideTable
 from .choosing.completing import shown
 from .choosing.context import Context
-from .choosing.stages.base import Lift
 from .choosing.stages.scale import Scale, check_size
-from .choosing.updating import core_of, grown, updated, with_graphs
+from .choosing.updating import Thinned, core_of, grown, updated, with_graphs
 from .losses import prepare
 from .methods.base import Status
 from .observations import Observations
@@ -63,9 +62,9 @@ def changes_by(
     jobs = threads(run["n_jobs"])
     with Interrupts(clock) as interrupts, Display(run["progress"]) as display, jobs, interrupts.welcome():
         along = Context(generator(run["rng"]), clock, display, run["callback"], interrupts, scale)
-        along = replace(along, callback=shown(along, Lift()))
-        core, bars = scale.down(fit.core or core_of(fit.model)), scale.down(fit.error_bars)
-        answer = updated(scale.down(recipe), data, core, bars, along)
+        thinned = Thinned.of(data, scale.down(fit.core or core_of(fit.model)), recipe)
+        along = replace(along, callback=shown(along, thinned.places))
+        answer = updated(scale.down(recipe), thinned, scale.down(fit.error_bars), along)
     answer = scale.up(answer, answer.recipe.method)
     same = raw.new.shape == fit.shape
     return {

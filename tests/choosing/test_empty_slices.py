@@ -8,12 +8,13 @@ import pytest
 from tensorfill import Choice, Observations, complete, load
 from tensorfill.choosing.doubts import DoubtfulFitWarning
 from tensorfill.choosing.error_bars import ErrorBars, SliceErrors
-from tensorfill.choosing.stages.empty_slices import EmptySlices, Neighbours, fill_empty_slices
+from tensorfill.choosing.stages.empty_slices import EmptySlices, fill_empty_slices
 from tensorfill.graphs import chain
 from tensorfill.losses import Square
 from tensorfill.metrics import rmse
 from tensorfill.models import Centred, CPModel, Dense, FoldedLowRank, Tucker
 from tensorfill.models.additive import Additive
+from tensorfill.models.slices import Empty, Neighbours
 from tests.slow import slow_except
 
 GIVEN = {"method": "nort", "lam": 0.1, "choose": Choice(), "smooth": None, "centre": False, "rng": 0}
@@ -63,7 +64,7 @@ def test_ordered_slices_are_filled_from_their_neighbours():
         fit = complete(data, **GIVEN)
     (fill,) = fit.recipe.stage(EmptySlices).fills
     assert fill.neighbours is not None
-    assert fill.slices == tuple(empty)
+    assert fill.count == len(empty)
     error = rmse(fit.to_dense()[empty], truth[empty])
     mean = rmse(np.broadcast_to(np.nanmean(data, axis=0), truth[empty].shape), truth[empty])
     assert error < 0.1 * mean
@@ -97,7 +98,11 @@ class TestIntervals:
     def test_they_are_wider_at_the_end_of_a_mode_than_between_slices(self):
         _, data = ordered([10, 28, 29])
         fit = complete(data, **GIVEN)
-        assert [fill.slices for fill in fit.recipe.stage(EmptySlices).fills] == [(10,), (28, 29)]
+        assert [fill.count for fill in fit.recipe.stage(EmptySlices).fills] == [1, 2]
+        assert [each.empty.at(np.arange(len(each.empty))).tolist() for each in fit.error_bars.slices] == [
+            [10],
+            [28, 29],
+        ]
         _, low, high = fit.predict([[5, 0, 0], [10, 0, 0], [28, 0, 0]], interval=0.8)
         width = high - low
         assert width[0] < width[1] < width[2] < np.inf
@@ -128,8 +133,9 @@ class TestIntervals:
         assert again.recipe.stage(EmptySlices).fills == fit.recipe.stage(EmptySlices).fills
 
     def test_the_number_of_slices_counts(self):
-        few = SliceErrors(0, np.array([1]), np.arange(100.0), 5)
-        many = SliceErrors(0, np.array([1]), np.arange(100.0), 100)
+        empty = Empty(3, np.array([0, 2]), between=True)
+        few = SliceErrors(0, empty, np.arange(100.0), 5)
+        many = SliceErrors(0, empty, np.arange(100.0), 100)
         assert few.half_width(0.9) == np.inf
         assert 89 <= many.half_width(0.9) <= 92
         assert ErrorBars(np.arange(100.0), slices=[few]).half_widths(np.array([[0], [1]]), 0.5).tolist() == [50.0, 60.0]

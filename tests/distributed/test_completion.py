@@ -99,7 +99,7 @@ def test_a_time_limit_ends_the_search_with_the_best_so_far(client, data):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"loss": "logistic"}, "constants from all values"),
+        ({"loss": "logistic"}, "one of 'square', 'huber' for a table"),
         ({"storage": "dense"}, "decided by the workers"),
         ({"lamm": 1.0}, "no setting 'lamm'"),
         ({"client": "nowhere"}, r"distributed\.Client"),

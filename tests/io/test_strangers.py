@@ -106,8 +106,9 @@ class TestModels:
         [
             ("model.u0", np.full((7, 1), np.nan)), ("model.s0", np.array([np.inf])), ("model.u0", np.ones((6, 1))),
             ("model.u0", np.array([["a"]])), ("model.modes", np.array([0, 9])), ("model.weights", np.ones(5)),
-            ("labels.0", np.array(["a", "b"])), ("data.positions", np.array([-1])), ("restore.rows", np.array([[99]])),
-            ("data.positions", np.array([0.5])), ("labels.1", np.array(["a"] * 6)),
+            ("labels.0", np.array(["a", "b"])), ("data.coords", np.array([[-1, 0]])),
+            ("restore.rows", np.array([[99]])), ("data.coords", np.array([[0.5, 0]])),
+            ("labels.1", np.array(["a"] * 6)),
         ],
     )  # fmt: skip
     def test_every_array_is_checked(self, name, array, forged):

@@ -20,11 +20,13 @@ from tensorfill.models import (
     Dense,
     FoldedColumns,
     FoldedLowRank,
+    Placed,
     TensorRing,
     TensorTrain,
     Tucker,
 )
 from tensorfill.models.additive import Additive
+from tensorfill.models.slices import Neighbours, Slices
 from tests.refusal import refuses
 from tests.strategies import dense_sum, generators, random_component, shapes
 
@@ -163,6 +165,49 @@ def dense_float32(shape, rng):
     return dense_array(shape, rng, np.float32)
 
 
+WAYS = [(None, None), (Neighbours(1.0), None), (None, Neighbours(1.5, 0.3))]
+"""How slices between others, and at either end, are filled, for each mode in turn."""
+
+
+def placed(factory, shape, rng):
+    """Return a model of some slices of all modes but the last, with the dense tensor of which the others are means."""
+    slices = [Slices(size, np.arange(size > 2, size, 2), *WAYS[mode % 3]) for mode, size in enumerate(shape[:-1])] + [
+        None
+    ]
+    small, dense = factory(
+        tuple(size if each is None else len(each.kept) for size, each in zip(shape, slices, strict=True)), rng
+    )
+    for mode, each in enumerate(slices[:-1]):
+        rows = np.zeros((each.size, len(each.kept)))
+        for index in range(each.size):
+            inside = each.kept[0] < index < each.kept[-1]
+            way = each.between if inside else each.beyond
+            if index in each.kept:
+                rows[index, each.kept.tolist().index(index)] = 1.0
+            elif way is None:
+                rows[index] = 1 / len(each.kept)
+            else:
+                rows[index] = way.weights(np.array([index]), each.kept[None, :])[0]
+        dense = np.moveaxis(np.tensordot(rows, dense, axes=(1, mode)), 0, mode)
+    return Placed(small, slices), dense
+
+
+def placed_cp(shape, rng):
+    return placed(cp, shape, rng)
+
+
+def placed_folded(shape, rng):
+    return placed(folded, shape, rng)
+
+
+def placed_tucker_float32(shape, rng):
+    return placed(tucker_float32, shape, rng)
+
+
+def placed_centred(shape, rng):
+    return placed(centred_tucker, shape, rng)
+
+
 # A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
 FACTORIES = [
     folded,
@@ -189,6 +234,10 @@ FACTORIES = [
     centred_ring,
     dense_array,
     dense_float32,
+    placed_cp,
+    placed_folded,
+    placed_tucker_float32,
+    placed_centred,
 ]
 
 

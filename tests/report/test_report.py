@@ -233,7 +233,7 @@ class TestWhatItSays:
 
     def test_empty_slices_are_told(self):
         fit = examples.given()
-        fills = EmptySlices((SliceFill(1, (3,), None, 0.25),))
+        fills = EmptySlices((SliceFill(1, 1, None, 0.25),))
         recipe = dataclasses.replace(fit.recipe, after=(fills,))
         (said,) = empty_slices(dataclasses.replace(fit, recipe=recipe))
         assert "1 of the 25 slices of mode 1 have no observed entry" in said

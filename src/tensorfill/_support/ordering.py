@@ -5,6 +5,7 @@ Every key is an int64 that cannot overflow for any shape.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -134,6 +135,36 @@ def labels_of(coords: Integers, shape: tuple[int, ...]) -> Integers:
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = np.cumsum(fresh) - 1
     return labels
+
+
+def joint_keys(shape: tuple[int, ...], *sets: Integers) -> list[Integers]:
+    """Return an int64 for each row of several sets of coordinates, in C order, equal for equal rows of any set.
+
+    >>> [keys.tolist() for keys in joint_keys((2, 3), np.array([[1, 0], [0, 2]]), np.array([[0, 2]]))]
+    [[3, 2], [2]]
+    """
+    if math.prod(shape) < TOO_FAR:
+        return [sort_keys(coords, shape)[0] for coords in sets]
+    labels = labels_of(np.concatenate(sets), shape)
+    return np.split(labels, np.cumsum([len(coords) for coords in sets])[:-1])
+
+
+def fibre_keys(shape: tuple[int, ...], mode: int, *sets: Integers) -> list[Integers]:
+    """Return an int64 for each row of several sets of coordinates, consecutive along the fibres of a mode.
+
+    A key is the index within its fibre, plus a multiple of the size of the mode that tells the fibre.
+
+    >>> [keys.tolist() for keys in fibre_keys((2, 3), 0, np.array([[1, 0], [0, 2]]), np.array([[1, 2]]))]
+    [[1, 4], [5]]
+    """
+    others = [other for other in range(len(shape)) if other != mode]
+    if math.prod(shape) < TOO_FAR:
+        order = [*others, mode]
+        return joint_keys(tuple(shape[other] for other in order), *(coords[:, order] for coords in sets))
+    # The distinct fibres are numbered, so that keys stay small.
+    labels = labels_of(np.concatenate([coords[:, others] for coords in sets]), tuple(shape[other] for other in others))
+    numbers = np.split(labels, np.cumsum([len(coords) for coords in sets])[:-1])
+    return [number * shape[mode] + coords[:, mode] for number, coords in zip(numbers, sets, strict=True)]
 
 
 def take_rows(coords: Integers, rows: Integers) -> Integers:

@@ -82,7 +82,7 @@ class CrossModeProduct:
         width = a.shape[1]
         if before == 1 or whole_registers(width, a.dtype) > width:
             v = self.component.v.reshape(before, self.shape[self.mode], after * self.component.rank)
-            return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(-1, width)
+            return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(before * v.shape[2], width)
         from .compiled import kernels
 
         panels = self.zero_panels(width)

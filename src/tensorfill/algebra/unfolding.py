@@ -83,7 +83,8 @@ def column_index(coords: Integers, shape: Sequence[int], mode: int) -> Integers:
 
 def unfold(tensor: NDArray[Any], mode: int) -> NDArray[Any]:
     """Return the unfolding of a dense tensor along `mode`, as a view if the memory layout allows, else as a copy."""
-    return np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
+    # A tensor without entries does not say how many columns it has.
+    return np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], columns(tensor.shape, mode))
 
 
 def fold(matrix: NDArray[Any], mode: int, shape: Sequence[int]) -> NDArray[Any]:

@@ -56,13 +56,17 @@ def warn_of_a_fit_near_zero(answer: Answer, task: Task) -> None:
     else:
         where, values = "held-out entries", held_out.observed
         error = rmse(held_out.predicted, values)
-    zero = rmse(np.zeros_like(values), values)
+    warn_if_near_zero(error, rmse(np.zeros_like(values), values), where)
+
+
+def warn_if_near_zero(error: float, zero: float, where: str) -> None:
+    """Warn if the root mean square error of an answer is hardly below that of 0 at the same entries."""
     if error > NEAR_ZERO * zero > 0:
         warnings.warn(
             f"The answer is hardly better than 0 everywhere: its root mean square error on {where} is {error:.4g}, and "
             f"that of 0 is {zero:.4g}; the data may be noise, not of low rank, or too few entries.",
             DoubtfulFitWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -151,7 +155,7 @@ def warn_of_empty_slices(answer: Answer, task: Task, labels: Labels) -> None:
         size, called = task.observations.shape[fill.mode], repr(labels.called(fill.mode))
         off = f", with an error of {fill.error:.4g} at slices that were held out" if np.isfinite(fill.error) else ""
         warnings.warn(
-            f"{len(fill.slices):,} of the {size:,} slices of mode {called} have no observed entry; "
+            f"{fill.count:,} of the {size:,} slices of mode {called} have no observed entry; "
             f"they are filled from {fill}{off}; a graph may do better: laplacian={{{called}: graph}}.",
             DoubtfulFitWarning,
             stacklevel=3,

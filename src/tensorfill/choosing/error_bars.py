@@ -18,6 +18,7 @@ import numpy as np
 
 from .._support.scaling import VALUE
 from .._support.types import Floats, Integers
+from ..models.slices import Empty
 from .error_scale import FEWEST, ErrorScale
 from .holdout.held_out import HeldOut
 
@@ -34,7 +35,7 @@ class SliceErrors:
     mode
         The mode.
     empty
-        Its slices without any observed entry.
+        Its slices without any observed entry, those between others or those at either end.
     residuals
         The absolute errors at entries of held-out slices.
     slices
@@ -42,7 +43,7 @@ class SliceErrors:
     """
 
     mode: int
-    empty: Integers
+    empty: Empty
     residuals: Floats = field(metadata=VALUE)
     slices: int
 
@@ -110,7 +111,7 @@ class ErrorBars:
             widths = self._scaled_widths(coords, predictions, share)
         empty = np.zeros(len(coords), dtype=int)
         for each in self.slices:
-            inside = np.isin(coords[:, each.mode], each.empty)
+            inside = each.empty.has(coords[:, each.mode])
             widths[inside] = each.half_width(share)
             empty += inside
         widths[empty > 1] = math.inf

@@ -7,7 +7,7 @@ those at some of the new entries, which the earlier fit did not see and a second
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +16,16 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .._support.checks import listed
+from .._support.clock import Clock
 from .._support.finding import UNKNOWN
+from .._support.ordering import joint_keys
 from .._support.types import Floats, Integers
 from ..graphs import KernelGraph
 from ..labels import UNNAMED, Labelled, Labels, shown
+from ..losses import Square
 from ..methods.base import Result, Status
 from ..methods.problem import Problem
-from ..models import Centred, Model
+from ..models import Centred, Model, Placed
 from ..observations import Observations
 from .completing import Answer, filled
 from .context import Context
@@ -34,6 +37,7 @@ from .stages.base import Lift, Reduced
 from .stages.centre import is_of_differences
 from .stages.empty_slices import EmptySlices
 from .stages.graphs import Graphs, checked_graphs
+from .stages.present_slices import Places, PresentSlices
 
 HELD_OUT = 0.1
 """The share of the new entries that is held out for intervals."""
@@ -60,20 +64,30 @@ class Grown:
     ----------
     labels
         The labels of all indices.
+    sizes
+        The number of old indices of each mode.
     places
-        For each mode, the new number of each old index.
+        For each mode, the new number of each old index; None if all keep their numbers.
     old, new
         The old entries, without those that are observed anew, and the new ones, by the new numbers; None for none.
     """
 
     labels: Labels
-    places: tuple[Integers, ...]
+    sizes: tuple[int, ...]
+    places: tuple[Integers | None, ...]
     old: Observations | None
     new: Observations
 
+    def known(self, mode: int) -> Integers:
+        """Return the new number of each old index of a mode."""
+        places = self.places[mode]
+        return np.arange(self.sizes[mode]) if places is None else places
+
     def fresh(self, mode: int) -> Integers:
         """Return the indices of a mode that are new."""
-        return np.setdiff1d(np.arange(self.new.shape[mode]), self.places[mode])
+        if self.places[mode] is None:
+            return np.arange(self.sizes[mode], self.new.shape[mode])
+        return np.setdiff1d(np.arange(self.new.shape[mode]), self.known(mode))
 
     @property
     def all(self) -> Observations:
@@ -86,12 +100,11 @@ class Grown:
 
     def extended(self, model: Model) -> Model:
         """Return a model of the old indices for all, with the mean of the old ones at each new one."""
-        for mode, (places, size) in enumerate(zip(self.places, self.new.shape, strict=True)):
-            count = len(places)
+        for mode, (count, size) in enumerate(zip(self.sizes, self.new.shape, strict=True)):
             if size == count:
                 continue
             rows = np.full(size, UNKNOWN)
-            rows[places] = np.arange(count)
+            rows[self.known(mode)] = np.arange(count)
             mean = np.full((1, count), 1 / count)
             matrix = scipy.sparse.vstack([scipy.sparse.eye_array(count), scipy.sparse.csr_array(mean)], format="csr")
             whole = [np.arange(each) for each in model.shape]
@@ -118,7 +131,7 @@ def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
         )
     order = _matched(labels, given.labels)
     keys: list[NDArray[Any] | None] = []
-    places: list[Integers] = []
+    places: list[Integers | None] = []
     columns: list[Integers] = []
     shape: list[int] = []
     for mode, at in enumerate(order):
@@ -129,7 +142,7 @@ def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
             index = index if new_keys is None else labels.positions(mode, new_keys)[index]
             size = max(old.shape[mode], size if new_keys is None else int(index.max(initial=0)) + 1)
             keys.append(None)
-            places.append(np.arange(old.shape[mode]))
+            places.append(None)
         else:
             if new_keys is None:
                 raise ValueError(
@@ -143,10 +156,17 @@ def grown(labels: Labels, old: Observations, given: Labelled) -> Grown:
         columns.append(index)
         shape.append(size)
     new = Observations(np.stack(columns, axis=1), given.observations.values.astype(old.dtype), tuple(shape))
-    moved = np.stack([place[column] for place, column in zip(places, old.coords.T, strict=True)], axis=1)
-    kept = ~np.isin(np.ravel_multi_index(tuple(moved.T), new.shape), new.positions)
+    moved = _renumbered(old.coords, places)
+    places_before, places_now = joint_keys(new.shape, moved, new.coords)
+    kept = ~np.isin(places_before, places_now)
     before = Observations(moved[kept], old.values[kept], new.shape) if kept.any() else None
-    return Grown(Labels(labels.names, tuple(keys), labels.value), tuple(places), before, new)
+    return Grown(Labels(labels.names, tuple(keys), labels.value), old.shape, tuple(places), before, new)
+
+
+def _renumbered(coords: Integers, places: Sequence[Integers | None]) -> Integers:
+    """Return coordinates of old indices by their new numbers."""
+    pairs = zip(places, coords.T, strict=True)
+    return np.stack([column if place is None else place[column] for place, column in pairs], axis=1)
 
 
 def _matched(labels: Labels, new: Labels) -> list[int]:
@@ -171,37 +191,93 @@ def _matched(labels: Labels, new: Labels) -> list[int]:
 
 def core_of(model: Model) -> Model:
     """Return what a method can start from: a model without the mean and the effects."""
+    if isinstance(model, Placed):
+        return Placed(core_of(model.model), model.slices)
     return model.model if isinstance(model, Centred) else model
 
 
-def updated(recipe: Recipe, data: Grown, core: Model, bars: ErrorBars | None, context: Context) -> Answer:
+@dataclass(frozen=True, eq=False)
+class Thinned:
+    """Old and new data, without the empty slices of long modes that are mostly empty.
+
+    Parameters
+    ----------
+    whole
+        All of it.
+    data, core
+        What takes part, and the earlier answer of the method alone for that.
+    places
+        The way back.
+    """
+
+    whole: Grown
+    data: Grown
+    core: Model
+    places: Lift
+
+    @classmethod
+    def of(cls, whole: Grown, core: Model, recipe: Recipe) -> Thinned:
+        """Return what takes part, of data with values as the loss takes them.
+
+        Modes whose slices all matter stay, unless the earlier fit has left slices out.
+        """
+        ordered = {mode for stage in recipe.stages if not isinstance(stage, EmptySlices) for mode in stage.modes}
+        ordered |= {mode % whole.new.ndim for mode in getattr(recipe.method, "same", ())}
+        if isinstance(core, Placed):
+            ordered -= {mode for mode, slices in enumerate(core.slices) if slices is not None}
+        entries = whole.all
+        _, places = PresentSlices(frozenset(ordered)).reduce(Problem(entries, Square()), Clock())
+        rows: list[Integers] = [np.arange(0)] * entries.ndim
+        numbers, sizes = list(whole.places), list(whole.sizes)
+        for mode, size in enumerate(whole.sizes):
+            if not isinstance(places, Places) or mode not in places.kept:
+                rows[mode] = np.arange(size)
+                continue
+            own, kept = whole.places[mode], places.kept[mode]
+            # Labelled indices are listed anyway; without labels, the old ones come first.
+            old = kept < size if own is None else np.isin(kept, own)
+            rows[mode] = kept[old] if own is None else np.argsort(own)[np.searchsorted(np.sort(own), kept[old])]
+            numbers[mode], sizes[mode] = np.flatnonzero(old), int(old.sum())
+        if isinstance(core, Placed) or isinstance(places, Places):
+            core = core.restrict(rows).orthonormal()
+        if not isinstance(places, Places):
+            return cls(whole, whole, core, places)
+        earlier = None if whole.old is None else places.entries(whole.old)
+        data = Grown(whole.labels, tuple(sizes), tuple(numbers), earlier, places.entries(whole.new))
+        return cls(whole, data, core, places)
+
+
+def updated(recipe: Recipe, thinned: Thinned, bars: ErrorBars | None, context: Context) -> Answer:
     """Do to old and new entries what a recipe says, from an earlier answer of its method.
 
     Parameters
     ----------
     recipe
         What was chosen.
-    data
-        The entries, with values as the loss takes them.
-    core
-        The earlier answer of the method alone.
+    thinned
+        The entries, with values as the loss takes them, and the earlier answer of the method alone.
     bars
         The earlier errors at held-out entries; None for no intervals.
     context
         The clock and the rest that accompanies the run.
     """
+    data = thinned.data
     if recipe.holdout is not None and data.old is not None:
         recipe = replace(recipe, method=recipe.method.rescaled(1 + len(data.new) / len(data.old)))
     graphs = recipe.stage(Graphs)
     recipe = replace(recipe, after=tuple(stage for stage in recipe.after if not isinstance(stage, EmptySlices)))
-    start = data.extended(core)
-    new_bars = None if bars is None else _moved(bars, data)
+    start = data.extended(thinned.core)
+    new_bars = None if bars is None else _moved(bars, thinned.whole)
     if new_bars is not None and len(data.new) >= FEWEST:
-        new_bars = _with_new_errors(new_bars, recipe, data, start, context)
+        new_bars = _with_new_errors(new_bars, recipe, thinned, start, context)
     context.display.begin("fitting all entries", recipe.method.max_iter)
     result = _run(recipe, data, start, context)
-    answer = Answer(recipe, result, error_bars=new_bars)
-    return filled(answer, Lift(), data.all, () if graphs is None else tuple(graphs.modes))
+    # The held-out entries are in their places already.
+    answer = Answer(recipe, result, error_bars=None if new_bars is None else replace(new_bars, held_out=None))
+    answer = filled(answer, thinned.places, data.all, () if graphs is None else tuple(graphs.modes))
+    if new_bars is None or answer.error_bars is None:
+        return answer
+    return replace(answer, error_bars=replace(answer.error_bars, held_out=new_bars.held_out))
 
 
 def with_graphs(recipe: Recipe, data: Grown, given: Mapping[Any, Any] | None) -> Recipe:
@@ -251,7 +327,7 @@ def _folded_in(model: Model, data: Grown, entries: Observations) -> Model:
     The weights are the nearest to those of the mean, by least squares with a small ridge.
     """
     for mode, size in enumerate(model.shape):
-        fresh, old = data.fresh(mode), data.places[mode]
+        fresh, old = data.fresh(mode), data.known(mode)
         if not len(fresh):
             continue
         sources = old[np.linspace(0, len(old) - 1, min(len(old), SOURCES)).astype(int)]
@@ -285,13 +361,13 @@ def _moved(bars: ErrorBars, data: Grown) -> ErrorBars:
     held = bars.held_out
     if held is None:
         return bars
-    coords = np.stack([place[column] for place, column in zip(data.places, held.coords.T, strict=True)], axis=1)
-    return replace(bars, held_out=replace(held, coords=coords, around=data.all))
+    return replace(bars, held_out=replace(held, coords=_renumbered(held.coords, data.places), around=data.all))
 
 
-def _with_new_errors(bars: ErrorBars, recipe: Recipe, data: Grown, start: Model, context: Context) -> ErrorBars:
+def _with_new_errors(bars: ErrorBars, recipe: Recipe, thinned: Thinned, start: Model, context: Context) -> ErrorBars:
     """Return the errors with those at some new entries, of a fit without them."""
     context.display.begin("fitting without the held-out entries", recipe.method.max_iter)
+    data = thinned.data
     chosen = context.rng.random(len(data.new)) < HELD_OUT
     without = replace(data, new=data.new.select(~chosen))
     result = _run(recipe, without, start, context)
@@ -301,6 +377,7 @@ def _with_new_errors(bars: ErrorBars, recipe: Recipe, data: Grown, start: Model,
         # Without time for this fit, intervals rest on the earlier errors.
         return bars
     new = HeldOut.at(data.new.select(chosen), recipe.loss, result.model, without.all, data.all)  # type: ignore[arg-type]
+    new = new.placed(thinned.places)
     weights = None if bars.weights is None else np.concatenate([bars.weights, np.ones(len(new))])
     residuals: Floats = np.concatenate([bars.residuals, new.residuals])
     both = None if bars.held_out is None else bars.held_out.joined(new)

@@ -32,6 +32,7 @@ from ..losses import expected
 from ..models import FoldedLowRank
 from ..models.base import DENSE_LIMIT
 from .chunks import PANDAS
+from .cluster import check_reachable
 from .model import SpreadModel, routed
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class SpreadFit(Fit):
 
     def _answered(self, table: Any) -> Any:
         """Return a Dask table with a column of predictions; each entry is predicted on the worker with its slice."""
+        check_reachable(self.model.client)
         delayed = need("dask", "dask").delayed
         frames = need("dask.dataframe", "dask")
         meta = answered(table._meta, PANDAS, self.labels, lambda coords: np.zeros(len(coords), self.model.dtype))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._support.checks import whole_number
@@ -12,12 +14,55 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
+ANSWER = 3.0
+"""The longest time in seconds that a scheduler may take to answer."""
+
 HERE = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
 """Prefixes of the address of a worker on this machine."""
 
 
 class LocalClusterWarning(UserWarning):
     """There was no Dask client, so a cluster was started on this machine."""
+
+
+GONE = (
+    "The connection to the Dask scheduler is gone; start the cluster and a client, and then the same call again, or "
+    "load the fit from the folder that it was saved to."
+)
+"""What to do without a scheduler."""
+
+
+def check_reachable(client: Any) -> None:
+    """Raise an error if a client is closed or has lost its scheduler, for which Dask would wait half a minute."""
+    if client.status != "running":
+        raise ConnectionError(GONE)
+
+
+@contextmanager
+def reached(client: Any) -> Iterator[None]:
+    """Say in one sentence that the scheduler is gone, if that is why anything within fails."""
+    check_reachable(client)
+    try:
+        yield
+    except Exception as error:
+        # Dask raises errors of many kinds then, and raises them before it knows why.
+        if isinstance(error, ConnectionError) and str(error) == GONE:
+            raise
+        if client.status == "running" and not isinstance(error, OSError | need("distributed", "dask").CancelledError):
+            raise
+        if _is_reachable(client):
+            raise
+        raise ConnectionError(GONE) from error
+
+
+def _is_reachable(client: Any) -> bool:
+    """Return whether the scheduler of a client answers."""
+    try:
+        check_reachable(client)
+        client.sync(client.scheduler.identity, callback_timeout=ANSWER)
+    except Exception:
+        return False
+    return True
 
 
 class Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,15 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._support.checks import checked_bounds, real_number, seeded, whole_number
+from .._support.checks import checked_bounds, listed, real_number, seeded, whole_number
 from .._support.clock import Clock, TimeUp
 from .._support.fingerprints import fingerprint
 from .._support.interrupts import Interrupts
 from .._support.progress import Display
+from .._support.types import Floats
 from ..choosing.choose import status_of
 from ..choosing.completing import shown
 from ..choosing.context import Context
-from ..choosing.doubts import DoubtfulFitWarning
+from ..choosing.doubts import DoubtfulFitWarning, warn_if_near_zero
 from ..choosing.recipe import Recipe
 from ..choosing.run import run
 from ..choosing.search.base import Path, PathPoint, Trial
@@ -31,14 +33,14 @@ from ..choosing.stages.base import Lift
 from ..io.atomic import check_writable
 from ..io.checkpoints import kept_seed, opened
 from ..labels import Labels
-from ..losses import Loss, make_loss
+from ..losses import LOSSES, Huber, Loss, Square, make_loss
 from ..methods.base import Callback, Result, Status, Stopped
 from ..methods.nort import Nort
 from ..methods.nort.modes import regularised_modes
 from ..methods.registry import make_method
 from ..models import Model
 from .answer import SpreadFit
-from .cluster import Connection
+from .cluster import Connection, reached
 from .journal import SpreadJournal
 from .session import USUAL_RANK, Session
 from .table import SpreadTable
@@ -138,7 +140,7 @@ def complete(
     if path is not None:
         check_writable(path)
     connection = Connection(client, n_workers, memory_limit)
-    with ExitStack() as unless_finished:
+    with reached(connection.client), ExitStack() as unless_finished:
         unless_finished.callback(connection.close)
         with Interrupts(clock) as interrupts, Display(progress, clock) as display:
             display.begin("reading labels", None)
@@ -191,6 +193,7 @@ def _answered(
     """
     start: Model | None = None
     points: Sequence[PathPoint] = ()
+    errors: tuple[float, float] | None = None
     if method.open_settings:
         context.display.begin("choosing settings of nort", None)
         trials = Trials([], context)
@@ -209,11 +212,21 @@ def _answered(
         made: Any = search.final(trials, session.table.count)
         method, points = made, trials.points
         start = trials.leader.models[0]
+        errors = _errors(split.losses(start), split.held_out_values, session.loss)
     context.display.begin("fitting", method.max_iter, method.tol)
     problem = session.whole()
     with context.interrupts.welcome():
         result = run(Recipe(method=method), problem, start, context, thoroughly=start is not None)
+    if result.status.is_finished and isinstance(session.loss, Square | Huber):
+        where = "observed entries" if errors is None else "held-out entries"
+        warn_if_near_zero(*(errors or session.errors(result.model)), where)
     return method.resolved(problem), result, points
+
+
+def _errors(losses: Floats, values: Floats, loss: Loss) -> tuple[float, float]:
+    """Return the root mean square errors of an answer with these losses, and of 0."""
+    zero = loss.value(np.zeros_like(values), values)
+    return math.sqrt(2 * np.mean(losses)), math.sqrt(2 * np.mean(zero))
 
 
 def _show(trials: Trials, trial: Trial) -> None:
@@ -251,9 +264,12 @@ def _rank(method: Nort) -> int:
 
 
 def _checked_loss(loss: str | Loss) -> Loss:
-    made = make_loss(loss)
-    if hasattr(made, "prepared"):
+    """Return a loss that needs no constants of all values, which are on several machines, and no corrupt entries."""
+    alone = [name for name in LOSSES if not hasattr(LOSSES[name], "prepared")]
+    made = make_loss(loss) if not isinstance(loss, str) else LOSSES[loss]() if loss in alone else None
+    if made is None or hasattr(made, "prepared"):
         raise ValueError(
-            f"loss {loss!r} takes constants from all values, which are on several machines; give 'square' or 'huber'."
+            f"loss must be one of {listed(alone)} for a table on several machines, or an object of your own without "
+            f"`prepared`, but {loss!r} was given; for other losses, give a table in memory, as in data.compute()."
         )
     return made

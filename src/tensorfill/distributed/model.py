@@ -16,6 +16,7 @@ from .._support.types import Floats, Integers, Matrix
 from .._support.words import bytes_in_words
 from ..models import FoldedLowRank
 from ..models.base import DENSE_LIMIT, Model
+from .cluster import check_reachable, reached
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -119,13 +120,15 @@ class SpreadModel(Model):
         self._check_parts()
         run = uuid4().hex
         keys = [(f"tensorfill-{name}-{run}", number) for number in range(len(self.parts))]
-        answers: list[Any] = self.client.gather(self.client.map(function, self.parts, *given, key=keys))
+        with reached(self.client):
+            answers: list[Any] = self.client.gather(self.client.map(function, self.parts, *given, key=keys))
         return answers
 
     def _check_parts(self) -> None:
         """Raise an error if the model is gone, because Dask would wait for its worker."""
         if not self.parts:
             raise ValueError("the fit was closed, and its model is gone; load it, or complete the table again.")
+        check_reachable(self.client)
         if not self.lasting and any(part.status in ("pending", "cancelled", "lost") for part in self.parts):
             raise ConnectionError(
                 "a Dask worker is gone, and its part of the model with it; load the fit from the folder that it was "
@@ -133,6 +136,7 @@ class SpreadModel(Model):
             )
 
     def _values_at(self, coords: Integers) -> Floats:
+        self._check_parts()
         rows, asked = zip(*routed(coords, self.mode, self.bounds), strict=True)
         sent = self.client.scatter(list(asked), hash=False)
         values = np.empty(len(coords), dtype=self.dtype)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .cluster import check_reachable
 from .orders import NotHere, Order, added, carried_out, made, nbytes_of, packed, removed, value_of
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ class Post:
             future.add_done_callback(waiting.one_less)
         idle = 0
         while not waiting.ended.wait(CHECK_EVERY):
+            check_reachable(self.client)
             if lost := self._lost():
                 raise Lost(lost)
             idle = 0 if any(self.client.processing().values()) else idle + 1
@@ -180,10 +182,12 @@ class Post:
 
     def remove_parts(self) -> None:
         """Remove the parts of this run from all workers."""
+        check_reachable(self.client)
         self.client.run(removed, self.run)
 
     def _lost(self) -> list[int]:
         """Return the parts whose worker is gone."""
+        check_reachable(self.client)
         alive = set(self.client.ncores())
         return [part for part, place in enumerate(self.places) if place not in alive]
 

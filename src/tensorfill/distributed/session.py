@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import numpy as np
 from .._support.fingerprints import fingerprint
 from .._support.words import bytes_in_words
 from ..algebra.unfolding import columns
+from ..choosing.holdout.splits import ENOUGH
 from ..labels import Labels
 from ..losses import Loss
 from ..models import Model
@@ -107,6 +109,13 @@ class Session:
         """Return the problem of all entries, and free the memory of a split."""
         self.crew.settle("take_all", [()] * self.cut.parts)
         return self._problem(ALL, self.table.count)
+
+    def errors(self, model: Model) -> tuple[float, float]:
+        """Return the root mean square errors of a model, and of 0, at the observed entries."""
+        every = max(1, self.table.count // ENOUGH)
+        losses = self.crew.ask_each("some_losses", [(ALL, each, every) for each in working(model).told])
+        zero = math.sqrt(self.crew.total("squared_norm", ALL) / self.table.count)
+        return math.sqrt(2 * float(np.mean(np.concatenate(losses)))), zero
 
     def left_there(self, model: Model) -> SpreadModel:
         """Return a model of the run as one that stays on the workers after the session."""

@@ -18,6 +18,7 @@ from .._support.types import Floats, Integers
 from ..adapters.kinds import MISSING
 from ..adapters.tables import ToTable, labels_of_table, no_numbers, refuse_nothing_seen, roles
 from ..algebra.unfolding import smallest_index_type
+from ..choosing.stages.scale import ORDINARY, check_largest
 from ..labels import Labels
 from .chunks import PANDAS, Chunks, Origin, chunks_of, rows_of
 from .tally import Columns, Tally, seen_values, tallied, united
@@ -209,6 +210,8 @@ def _tally(chunks: Chunks, columns: Columns, client: Client) -> Tally:
     tally: Tally = found[0].result()
     if tally.refusal is not None:
         raise tally.refusal
+    # Workers fit values as they are, in the unit of the table.
+    check_largest(tally.largest, columns.dtype.name, ORDINARY, " on several machines")
     return tally
 
 

@@ -53,6 +53,8 @@ class Tally:
         The number of entries of each of these keys.
     rows
         The number of rows, including those without a value.
+    largest
+        The size of the largest value.
     refusal
         The error of the first invalid chunk, if there is one; the other fields are then meaningless.
     """
@@ -60,6 +62,7 @@ class Tally:
     keys: tuple[Any, ...] = ()
     counts: tuple[Integers, ...] = ()
     rows: int = 0
+    largest: float = 0.0
     refusal: Exception | None = None
 
 
@@ -71,7 +74,7 @@ def tallied(content: Any, origin: Origin, *, columns: Columns) -> Tally:
     """
     try:
         table = rows_of(content, columns.all)
-        seen = seen_values(table, columns, origin)[0]
+        seen, values = seen_values(table, columns, origin)
         for column in columns.keys:
             refuse_missing_keys(PANDAS.missing(table, column), column, origin.row)
     except (ValueError, TypeError, OSError) as error:
@@ -81,7 +84,7 @@ def tallied(content: Any, origin: Origin, *, columns: Columns) -> Tally:
         own, places = PANDAS.numbered(table, column)
         keys.append(own)
         counts.append(np.bincount(places[seen], minlength=len(own)))
-    return Tally(tuple(keys), tuple(counts), len(table))
+    return Tally(tuple(keys), tuple(counts), len(table), float(np.abs(values).max(initial=0.0)))
 
 
 def united(tallies: Sequence[Tally]) -> Tally:
@@ -100,7 +103,8 @@ def united(tallies: Sequence[Tally]) -> Tally:
             counts.append(total)
     except TypeError as error:
         return Tally(refusal=error)
-    return Tally(tuple(keys), tuple(counts), sum(each.rows for each in tallies))
+    largest = max((each.largest for each in tallies), default=0.0)
+    return Tally(tuple(keys), tuple(counts), sum(each.rows for each in tallies), largest)
 
 
 def seen_values(table: Any, columns: Columns, origin: Origin) -> tuple[Booleans, Floats]:

@@ -8,6 +8,7 @@ write copies the previous content, which takes time, so writes are spaced such t
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import threading
 import time
@@ -15,6 +16,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -22,14 +24,16 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from .._support.conforming import misfit
 from .._support.fingerprints import fingerprint
 from .._support.journal import NO_JOURNAL, Draft, Journal
 from .._version import __version__
 from .atomic import written_beside
+from .source import Source
 from .storing import Entry, read_array, read_entry, write_array
 
 FORMAT = "tensorfill-checkpoint"
-VERSION = 1
+VERSION = 2
 """The version of the format that is written and read."""
 
 EVERY = 60.0
@@ -45,14 +49,46 @@ MOST_BYTES = 2**32
 """If the file would be larger, pieces of work are left out, starting with those that took the least time per byte. A
 resumed run repeats them."""
 
-FIELDS = {"version", "tensorfill", "asked", "seconds", "bytes"}
 HEADER = "header.npy"
 DRAFT = "draft-"
-"""The format name in the header, the member of the file that holds it, and the prefix of drafts."""
+"""The member of the file that holds the header, and the prefix of drafts."""
+
+ASKED = {"data", "settings", "seed"}
+"""The inputs of a run."""
 
 INSTEAD = "give another path, or start over with resume=False (--start-over)"
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of a checkpoint, checked before it is used.
+
+    Parameters
+    ----------
+    asked
+        The inputs of the run by name.
+    seconds, bytes, digests
+        The time that each entry took, its size, and its digest, by the name of the entry.
+    version, tensorfill
+        The versions of the format and of the package.
+    """
+
+    asked: dict[str, str]
+    seconds: dict[str, float]
+    bytes: dict[str, int]
+    digests: dict[str, str]
+    version: int = VERSION
+    tensorfill: str = __version__
+
+    def __post_init__(self) -> None:
+        if not self.seconds.keys() == self.bytes.keys() == self.digests.keys():
+            raise ValueError("its entries are not those that it lists")
+        if not all(0 <= each < math.inf for each in self.seconds.values()) or min(self.bytes.values(), default=1) < 1:
+            raise ValueError("an entry has no size or time")
+        if not self.asked.keys() >= ASKED or not self.asked["seed"].isdecimal():
+            raise ValueError("it does not say what was asked")
 
 
 class Checkpoint(Journal):
@@ -75,13 +111,16 @@ class Checkpoint(Journal):
         self._new: dict[str, Entry] = {}
         self._seconds: dict[str, float] = {}
         self._bytes: dict[str, int] = {}
+        self._digests: dict[str, str] = {}
         self._cost, self._speed = FIRST_COST, BYTES_A_SECOND
         self._last: zipfile.ZipFile | None = None
         if self.path.exists():
-            header = header_of(self.path, of_any_version=fresh)
-            if not fresh:
+            if fresh:
+                words_of_header(self.path)
+            else:
+                header = header_of(self.path)
                 refuse_another_run(self.path, header, asked)
-                self._seconds, self._bytes = header["seconds"], header["bytes"]
+                self._seconds, self._bytes, self._digests = header.seconds, header.bytes, header.digests
                 self._written_at = time.monotonic()
                 return
         self._write()
@@ -107,10 +146,8 @@ class Checkpoint(Journal):
     ) -> T:
         """Return the stored result for these inputs, or compute and store it; see `Journal.recall`."""
         key = fingerprint(asked, rng)
-        found = self._found(key)
+        found = self._found(key, rng)
         if found is not None:
-            if rng is not None:
-                rng.bit_generator.state = found["rng"]
             return found["answer"]  # type: ignore[no-any-return]
         began = time.monotonic()
         answer = compute(_FileDraft(self, DRAFT + key))
@@ -133,15 +170,16 @@ class Checkpoint(Journal):
         expected = max(self._cost, FIRST_COST + sum(self._bytes.values()) / self._speed)
         return time.monotonic() - self._written_at >= max(least, expected / SHARE)
 
-    def _found(self, name: str) -> Any:
-        """Return the entry with this name; None if there is none."""
+    def _found(self, name: str, rng: np.random.Generator | None = None) -> Any:
+        """Return the entry with this name, None if there is none, and give the generator the state that it has."""
         with self._lock:
-            if name in self._new:
-                return self._new[name].content()
             if name not in self._bytes:
                 return None
             try:
-                return read_entry(name, self._opened())
+                content = self._new[name].content() if name in self._new else self._read(name)
+                if rng is not None:
+                    rng.bit_generator.state = content["rng"]
+                return content
             except FileNotFoundError:
                 # The file was removed, so the work is repeated.
                 self._forget(name)
@@ -149,6 +187,13 @@ class Checkpoint(Journal):
             except Exception as error:
                 # Damaged bytes raise errors of many kinds in the readers of zip files, arrays and JSON.
                 raise ValueError(f"{self.path} is damaged; {INSTEAD}.") from error
+
+    def _read(self, name: str) -> Any:
+        """Return an entry of the file."""
+        content = read_entry(name, self._opened(), self._digests[name], Source(self.path))
+        if not isinstance(content, dict) or not (name.startswith(DRAFT) or content.keys() >= {"answer", "rng"}):
+            raise ValueError("an entry has no answer")
+        return content
 
     def _opened(self) -> zipfile.ZipFile:
         """Return the last file that was written, open for reading."""
@@ -164,9 +209,10 @@ class Checkpoint(Journal):
     def _keep(self, name: str, content: Mapping[str, Any], seconds: float) -> None:
         entry = Entry.of(name, content)
         self._new[name], self._bytes[name], self._seconds[name] = entry, entry.nbytes, seconds
+        self._digests[name] = entry.digest
 
     def _forget(self, name: str) -> None:
-        for each in (self._new, self._bytes, self._seconds):
+        for each in (self._new, self._bytes, self._seconds, self._digests):
             each.pop(name, None)
 
     def _try_to_write(self) -> None:
@@ -184,10 +230,7 @@ class Checkpoint(Journal):
             for name in self._bytes.keys() - self._new.keys():
                 self._forget(name)
         self._leave_out()
-        header = {
-            "format": FORMAT, "version": VERSION, "tensorfill": __version__, "asked": self._asked,
-            "seconds": self._seconds, "bytes": self._bytes,
-        }  # fmt: skip
+        header = {"format": FORMAT} | asdict(Header(self._asked, self._seconds, self._bytes, self._digests))
         with written_beside(self.path) as stream, zipfile.ZipFile(stream, "w") as file:
             write_array(file, HEADER, np.array(json.dumps(header)))
             if self._bytes.keys() - self._new.keys():
@@ -237,29 +280,42 @@ class _FileDraft(Draft):
                 checkpoint.write_if_due(EVERY)
 
 
-def header_of(path: Path, *, of_any_version: bool = False) -> dict[str, Any]:
-    """Return the header of a checkpoint; refuse other files and, unless allowed, other versions."""
+def words_of_header(path: Path) -> dict[str, Any]:
+    """Return the fields in the header of a checkpoint of any version; refuse other files."""
     try:
         with zipfile.ZipFile(path) as file:
-            header = json.loads(str(read_array(file, HEADER)))
-        is_one = isinstance(header, dict) and header.get("format") == FORMAT and header.keys() >= FIELDS
+            words = json.loads(str(read_array(file, HEADER, Source(path))))
+        is_one = isinstance(words, dict) and words.pop("format", None) == FORMAT
     except Exception:  # damaged bytes raise errors of many kinds
         is_one = False
     if not is_one:
         raise ValueError(f"{path} is there but is not a checkpoint, or it is damaged; give another path.")
-    if not of_any_version and (header["version"], header["tensorfill"]) != (VERSION, __version__):
+    return words  # type: ignore[no-any-return]
+
+
+def header_of(path: Path) -> Header:
+    """Return the header of a checkpoint; refuse other files, other versions, and headers with anything wrong."""
+    words = words_of_header(path)
+    versions = words.get("version"), words.get("tensorfill")
+    if versions != (VERSION, __version__) and all(isinstance(each, int | str) for each in versions):
         raise ValueError(
-            f"{path} is a checkpoint of tensorfill {header['tensorfill']}, but this is {__version__}; go on with that "
-            f"version, {INSTEAD}."
+            f"{path} is a checkpoint of tensorfill {str(versions[1])[:40]} in format {str(versions[0])[:40]}, but this "
+            f"is {__version__} with format {VERSION}; go on with that version, {INSTEAD}."
         )
-    return header  # type: ignore[no-any-return]
+    wrong = misfit(Header, words)
+    try:
+        if wrong is not None:
+            raise ValueError(wrong)
+        return Header(**words)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); {INSTEAD}.") from None
 
 
-def refuse_another_run(path: Path, header: Mapping[str, Any], asked: Mapping[str, str]) -> None:
+def refuse_another_run(path: Path, header: Header, asked: Mapping[str, str]) -> None:
     """Raise an error if the checkpoint belongs to other data, other settings or another seed."""
     words = {"data": "other data", "settings": "the same data and other settings", "seed": "another seed"}
     for name, what in words.items():
-        if header["asked"].get(name) != asked[name]:
+        if header.asked[name] != asked[name]:
             raise ValueError(f"{path} is a checkpoint of a run with {what}; {INSTEAD}.")
 
 
@@ -275,7 +331,7 @@ def kept_seed(path: str | PathLike[str] | None, resume: bool | str) -> int | Non
         if resume is True:
             raise FileNotFoundError(f"There is no checkpoint {path}; leave resume='auto' to begin one.")
         return None
-    return int(header_of(Path(path))["asked"]["seed"])
+    return int(header_of(Path(path)).asked["seed"])
 
 
 def opened(

@@ -21,7 +21,7 @@ from ..models import MODELS
 from .typed import decoded
 
 FORMAT = "tensorfill-fit"
-VERSION = 6
+VERSION = 7
 """The version of the format that is written and read."""
 
 TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")
@@ -44,7 +44,8 @@ class FitHeader:
     status, recipe, bounds, history, path, baselines, timing
         As in `Fit`.
     slices
-        A mode and a number of slices for each mode with slices that were held out.
+        For each mode with slices that were held out, the mode, their number, and whether the empty slices that they
+        stand for lie between others (1) or at either end (0).
     labels
         The names of the modes, and that of the values.
     restore
@@ -77,7 +78,7 @@ class FitHeader:
         self._check_labels(len(shape))
         if self.restore is not None and self.restore.get("kind") not in list(RESTORERS):
             raise ValueError("it was made of data of an unknown kind")
-        if any(len(each) != 2 or not 0 <= each[0] < len(shape) or each[1] < 0 for each in self.slices):
+        if any(len(each) != 3 or not 0 <= each[0] < len(shape) or min(each) < 0 for each in self.slices):
             raise ValueError("its empty slices are of no mode")
         self._check_recipe(len(shape))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -22,6 +21,8 @@ from ..choosing.search.base import Path as SearchPath
 from ..labels import Labels
 from ..methods.base import History
 from ..models import MODELS, Model
+from ..models.placed import stored_kept
+from ..models.slices import Empty
 from ..observations import Observations
 from .archive import Archive, opened_archive
 from .atomic import written_beside
@@ -32,7 +33,7 @@ from .typed import encoded
 if TYPE_CHECKING:
     from ..fit import Fit
 
-WHOLE = ("modes", "ranks", "columns")
+WHOLE = ("modes", "ranks", "columns", "kept")
 """The arrays of models that hold whole numbers."""
 
 HELD_OUT = ("coords", "observed", "predicted")
@@ -52,7 +53,7 @@ def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None
         header["core"] = fit.core.kind
         arrays |= {f"core.{name}": array for name, array in fit.core.to_arrays().items()}
     if data and fit.observations is not None:
-        arrays |= {"data.positions": fit.observations.positions, "data.values": fit.observations.values}
+        arrays |= {"data.coords": fit.observations.coords, "data.values": fit.observations.values}
     with written_beside(path) as file:
         np.savez(file, header=written_header(header), **arrays)  # type: ignore[arg-type]
 
@@ -176,16 +177,7 @@ def read_model(kind: str, shape: tuple[int, ...], arrays: dict[str, NDArray[Any]
 
 
 def _read_data(shape: tuple[int, ...], arrays: dict[str, NDArray[Any]]) -> Observations | None:
-    return None if "positions" not in arrays else _observed(arrays["positions"], arrays["values"], shape)
-
-
-def _observed(positions: NDArray[Any], values: NDArray[Any], shape: tuple[int, ...]) -> Observations:
-    """Return observations from flat positions in C order."""
-    if positions.ndim != 1 or positions.dtype.kind not in "iu" or math.prod(shape) >= 2**63:
-        raise ValueError("the places of its entries must be whole numbers")
-    if len(positions) and not 0 <= positions.min() <= positions.max() < math.prod(shape):
-        raise ValueError("the places of its entries are outside of the tensor")
-    return Observations(np.stack(np.unravel_index(positions, shape), axis=1), values, shape)
+    return None if "coords" not in arrays else Observations(arrays["coords"], arrays["values"], shape)
 
 
 def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
@@ -200,15 +192,15 @@ def _errors_for_file(bars: ErrorBars | None) -> dict[str, NDArray[Any]]:
             if held.distances is not None:
                 arrays["errors.held_out.distances"] = held.distances
             if any(name.startswith("distance") for name in bars.depends_on):
-                arrays["errors.around"] = held.around.positions
+                arrays["errors.around"] = held.around.coords
         for number, each in enumerate(bars.slices):
-            arrays[f"errors.{number}.empty"] = each.empty
+            arrays[f"errors.{number}.kept"] = each.empty.kept
             arrays[f"errors.{number}.residuals"] = each.residuals
     return arrays
 
 
 def _slices_for_file(bars: ErrorBars | None) -> list[list[int]]:
-    return [] if bars is None else [[each.mode, each.slices] for each in bars.slices]
+    return [] if bars is None else [[each.mode, each.slices, int(each.empty.between)] for each in bars.slices]
 
 
 def _read_errors(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> ErrorBars | None:
@@ -220,9 +212,12 @@ def _read_errors(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> ErrorBar
         raise ValueError("the weights of its errors must be above zero")
     slices = [
         SliceErrors(
-            mode, _places(arrays[f"{number}.empty"], header.shape[mode]), _row(arrays[f"{number}.residuals"]), count
+            mode,
+            _empty(arrays[f"{number}.kept"], header.shape[mode], between),
+            _row(arrays[f"{number}.residuals"]),
+            count,
         )
-        for number, (mode, count) in enumerate(header.slices)
+        for number, (mode, count, between) in enumerate(header.slices)
     ]
     return ErrorBars(residuals, weights, slices, _read_held_out(tuple(header.shape), arrays, len(residuals)))
 
@@ -236,18 +231,16 @@ def _row(array: NDArray[Any], length: int | None = None) -> NDArray[Any]:
     return array
 
 
-def _places(array: NDArray[Any], size: int) -> NDArray[Any]:
-    if array.ndim != 1 or array.dtype.kind not in "iu" or (len(array) and not 0 <= array.min() <= array.max() < size):
-        raise ValueError(f"its empty slices must be whole numbers below {size}")
-    return array
+def _empty(kept: NDArray[Any], size: int, between: int) -> Empty:
+    return Empty(size, stored_kept(kept, size), between=bool(between))
 
 
 def _read_held_out(shape: tuple[int, ...], arrays: dict[str, NDArray[Any]], count: int) -> HeldOut | None:
     if "held_out.coords" not in arrays:
         return None
-    positions = arrays.get("around", np.zeros(1, dtype=np.int64))
     # If no distance is used, only the shape matters.
-    around = _observed(positions, np.ones(len(np.atleast_1d(positions))), shape)
+    places = arrays.get("around", np.zeros((1, len(shape)), dtype=np.int64))
+    around = Observations(places, np.ones(len(np.atleast_1d(places))), shape)
     coords = coordinates(arrays["held_out.coords"], shape)
     observed, predicted = (_row(arrays[f"held_out.{each}"], count) for each in HELD_OUT[1:])
     distances = arrays.get("held_out.distances")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..methods.base import History, Result
+from .._support.fingerprints import fingerprint
+from ..methods.base import History, Record, Result, Status
 from ..models import MODELS, Model
+from .archive import read_array as read_plain_array
+from .source import Source
 from .typed import decoded, encoded
 
 ARRAY, MODEL, RESULT, ITEMS, PAIRS = "array", "model", "result", "items", "pairs"
@@ -66,13 +70,21 @@ def restored(words: Any, array: Callable[[str], NDArray[Any]]) -> Any:
         return MODELS[kind].from_arrays(tuple(shape), restored(parts, array))
     if RESULT in words:
         model, status, history = words[RESULT]
-        return Result(restored(model, array), decoded(status), History(decoded(history)))
+        return _result(restored(model, array), decoded(status), decoded(history))
     if ITEMS in words:
         several = [restored(each, array) for each in words[ITEMS]]
         return tuple(several) if words["tuple"] else several
     if PAIRS in words:
         return {decoded(key): restored(each, array) for key, each in words[PAIRS]}
     return decoded(words)
+
+
+def _result(model: Any, status: Any, history: Any) -> Result:
+    """Return a result, if each of its parts is one."""
+    records = isinstance(history, list) and history and all(isinstance(each, Record) for each in history)
+    if not isinstance(model, Model) or not isinstance(status, Status) or not records:
+        raise ValueError("a result needs a model, a status and iterations")
+    return Result(model, status, History(history))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +113,11 @@ class Entry:
         """Its approximate size in bytes."""
         return len(self.words) + sum(array.nbytes for array in self.arrays.values())
 
+    @property
+    def digest(self) -> str:
+        """A string that any change of the entry changes."""
+        return fingerprint(self.words, dict(self.arrays))
+
     def content(self) -> Any:
         """Return the dictionary."""
         return restored(json.loads(self.words), self.arrays.__getitem__)
@@ -112,9 +129,24 @@ class Entry:
             write_array(file, f"{part}.npy", array)
 
 
-def read_entry(name: str, file: zipfile.ZipFile) -> Any:
-    """Return the content of the entry with this name."""
-    return restored(json.loads(file.read(f"{name}.json")), lambda part: read_array(file, f"{part}.npy"))
+def read_entry(name: str, file: zipfile.ZipFile, digest: str, source: Source) -> Any:
+    """Return the content of the entry with this name, or raise a ValueError if it is not what was written.
+
+    Parameters
+    ----------
+    name, digest
+        The name of the entry, and its digest when it was written.
+    file, source
+        The file, and what limits the bytes that are read of it.
+    """
+    with opened_member(file, f"{name}.json", source) as stream:
+        words = stream.read().decode()
+    parts = [each.filename.removesuffix(".npy") for each in file.infolist() if each.filename.endswith(".npy")]
+    arrays = {part: read_array(file, f"{part}.npy", source) for part in parts if part.partition(".")[0] == name}
+    entry = Entry(words, arrays)
+    if entry.digest != digest:
+        raise ValueError("it was changed after it was written")
+    return entry.content()
 
 
 def write_array(file: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
@@ -123,7 +155,18 @@ def write_array(file: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
         np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
-def read_array(file: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """Read an array from a zip file."""
-    with file.open(name) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
+def read_array(file: zipfile.ZipFile, name: str, source: Source) -> NDArray[Any]:
+    """Read an array from a zip file, of which `source` limits the bytes."""
+    with opened_member(file, name, source) as stream:
+        return read_plain_array(stream, file.getinfo(name).file_size)
+
+
+@contextmanager
+def opened_member(file: zipfile.ZipFile, name: str, source: Source) -> Iterator[IO[bytes]]:
+    """Open a part of a zip file that `write_array` or `Entry.write` wrote, which pack nothing."""
+    member = file.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED or member.file_size > source.size:
+        raise ValueError(f"{name!r} is packed or longer than the file")
+    source.spend(member.file_size)
+    with file.open(member) as stream:
+        yield stream

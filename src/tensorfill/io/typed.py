@@ -17,13 +17,14 @@ from ..choosing.holdout.splits import Choice
 from ..choosing.recipe import Recipe
 from ..choosing.search.base import PathPoint
 from ..choosing.stages.base import Stage
-from ..choosing.stages.empty_slices import Neighbours, SliceFill
+from ..choosing.stages.empty_slices import SliceFill
 from ..choosing.stages.table import STAGES
 from ..losses import LOSSES, Loss
 from ..losses.robust import Envelope, Robust, SmoothedRobust, Tangent
 from ..methods.base import Method, Record, Status
 from ..methods.registry import METHODS
 from ..methods.simple import Effects, Interpolation, Mean
+from ..models.slices import Neighbours
 from ..observations import Observations
 from ..penalties import PENALTIES, Elementwise, Penalty
 

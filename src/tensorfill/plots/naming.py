@@ -74,8 +74,8 @@ def ranked_modes(fit: Fit) -> tuple[int, ...]:
 
 
 def _component_modes(model: Model) -> tuple[int, ...]:
-    from ..models import Centred, FoldedColumns, FoldedLowRank
+    from ..models import Centred, FoldedColumns, FoldedLowRank, Placed
 
-    if isinstance(model, Centred):
+    if isinstance(model, Centred | Placed):
         return _component_modes(model.model)
     return tuple(part.mode for part in model.components) if isinstance(model, FoldedLowRank | FoldedColumns) else ()

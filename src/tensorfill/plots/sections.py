@@ -105,7 +105,7 @@ def slices(
     view = make_view(labels, shape, fit.observations, along, colour=shown_in_colour, at=numbered)
     place = None
     if along is not None and index is None:
-        place = first_shown(fit.observations, view, np.arange(shape[along]))
+        place = first_shown(fit.observations, view, range(shape[along]))
     elif along is not None:
         place = checked_index(labels, shape, along, index)
     parts = blocks(fit, view, place, truth)

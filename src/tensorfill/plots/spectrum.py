@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.types import Floats
+from ..algebra.unfolding import unfold
 from .drawing import (
     ABOVE,
     COLOURS,
@@ -93,10 +94,10 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
 
 def spectra(model: Model) -> list[tuple[int, Floats]]:
     """Return modes with their singular values; none for a model that is stored entry by entry."""
-    from ..models import Centred, FoldedColumns, FoldedLowRank, Tucker
+    from ..models import Centred, FoldedColumns, FoldedLowRank, Placed, Tucker
     from ..models.cp import CPModel
 
-    if isinstance(model, Centred):
+    if isinstance(model, Centred | Placed):
         return spectra(model.model)
     if isinstance(model, FoldedLowRank | FoldedColumns):
         return [(part.mode, np.asarray(part.s, dtype=np.float64)) for part in model.components]
@@ -112,10 +113,7 @@ def _of_tucker(core: Floats, factors: Sequence[Floats]) -> list[Floats]:
     for mode, factor in enumerate(factors):
         triangle = np.linalg.qr(np.asarray(factor, dtype=np.float64), mode="r")
         core = np.moveaxis(np.tensordot(triangle, core, axes=(1, mode)), 0, mode)
-    return [
-        np.linalg.svd(np.moveaxis(core, mode, 0).reshape(core.shape[mode], -1), compute_uv=False)
-        for mode in range(core.ndim)
-    ]
+    return [np.linalg.svd(unfold(core, mode), compute_uv=False) for mode in range(core.ndim)]
 
 
 def _of_cp(weights: Floats, factors: Sequence[Floats]) -> list[Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -235,14 +235,14 @@ def spread(size: int, most: int) -> Integers:
     return np.linspace(0, size - 1, most).round().astype(np.int64) if most > 1 else np.array([size // 2])
 
 
-def first_shown(observations: Observations | None, view: View, among: Integers) -> int:
+def first_shown(observations: Observations | None, view: View, among: Sequence[int]) -> int:
     """Return the position of the first slice to show: the middle one, or for sparse data the one with most entries."""
     if observations is None or view.along is None or observations.density >= SPARSE:
         return len(among) // 2
     coords = observations.coords
     for mode, index in view.fixed.items():
         coords = coords[coords[:, mode] == index]
-    return int(np.bincount(coords[:, view.along], minlength=observations.shape[view.along])[among].argmax())
+    return next((among.index(index) for index in _by_count(coords[:, view.along]).tolist() if index in among), 0)
 
 
 def slice_title(labels: Labels, view: View, index: int | None, most: int = 24) -> str:
@@ -255,15 +255,20 @@ def slice_title(labels: Labels, view: View, index: int | None, most: int = 24) -
 
 def _fullest(observations: Observations | None, mode: int) -> int:
     """Return the index of a mode that has the most entries."""
-    return 0 if observations is None else int(np.bincount(observations.coords[:, mode]).argmax())
+    return 0 if observations is None else int(_by_count(observations.coords[:, mode])[0])
+
+
+def _by_count(indices: Integers) -> Integers:
+    """Return the distinct indices, those that occur most often first; a mode may be far longer than their list."""
+    present, counts = np.unique(indices, return_counts=True)
+    return present[np.argsort(-counts, kind="stable")]
 
 
 def _chosen(observations: Observations | None, mode: int, size: int, most: int) -> Integers:
     """Return the indices of a mode to draw."""
     if size <= most or observations is None or observations.density >= SPARSE:
         return spread(size, most)
-    counts = np.bincount(observations.coords[:, mode], minlength=size)
-    return np.sort(np.argpartition(-counts, most - 1)[:most])
+    return np.sort(_by_count(observations.coords[:, mode])[:most])
 
 
 def _inside(coords: Integers, indices: list[Integers]) -> tuple[Integers, list[Integers]]:

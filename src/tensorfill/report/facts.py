@@ -279,7 +279,7 @@ def empty_slices(fit: Fit) -> list[str]:
         size, called = fit.shape[fill.mode], fit.labels.in_words(fill.mode)
         off = f", with an error of {written(fill.error)} at held-out slices" if math.isfinite(fill.error) else ""
         found.append(
-            f"{len(fill.slices):,} of the {size:,} slices of {called} have no observed entry. They are filled from "
+            f"{fill.count:,} of the {size:,} slices of {called} have no observed entry. They are filled from "
             f"{fill}{off}; a graph may do better."
         )
     return found
@@ -302,10 +302,12 @@ def _fitted_error(fit: Fit, spread: float) -> Facts:
 
 def _shares(seen: Observations, mode: int) -> tuple[str, str]:
     """Return the smallest and the largest observed share of a slice, and the number of empty slices."""
-    counts = np.bincount(seen.coords[:, mode], minlength=seen.shape[mode])
+    # A mode may be far longer than the list of its slices with entries.
+    present, counts = np.unique(seen.coords[:, mode], return_counts=True)
+    empty = seen.shape[mode] - len(present)
     each = math.prod(seen.shape) / seen.shape[mode]
-    low, high = percent(float(counts.min()) / each), percent(float(counts.max()) / each)
-    return low if low == high else f"{low} to {high}", f"{int((counts == 0).sum()):,}"
+    low, high = percent(0.0 if empty else float(counts.min()) / each), percent(float(counts.max()) / each)
+    return low if low == high else f"{low} to {high}", f"{empty:,}"
 
 
 def _first_and_last(labels: Labels, mode: int, size: int) -> str:

@@ -123,7 +123,7 @@ def _slices(
         "rowLabels": _labels(fit, view.rows, view.row_indices),
         "columnLabels": _labels(fit, view.columns, view.column_indices),
         "note": _note(fit, view, len(slices), count),
-        "start": first_shown(fit.observations, view, chosen),
+        "start": first_shown(fit.observations, view, chosen.tolist()),
         "slices": slices,
     }
 

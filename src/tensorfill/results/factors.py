@@ -14,8 +14,9 @@ from .._support.html import card
 from .._support.optional import need
 from .._support.types import Floats
 from .._support.words import label_in_words, written
+from ..algebra.unfolding import unfold
 from ..labels import Labels
-from ..models import Centred, FoldedColumns, FoldedLowRank, Model, Tucker
+from ..models import Centred, FoldedColumns, FoldedLowRank, Model, Placed, Tucker
 from ..models.cp import CPModel
 
 SHOWN = 3
@@ -133,6 +134,8 @@ def factors_of(model: Model, labels: Labels) -> Factors:
     >>> found["side"].to_pandas().round(1).to_dict()
     {1: {'left': -0.6, 'right': 0.8}}
     """
+    if isinstance(model, Placed):
+        return factors_of(model.model, _of_present(model, labels))
     if isinstance(model, Centred):
         inner = factors_of(model.model, labels)
         effects = dict(zip(labels.names, model.offset.effects, strict=True))
@@ -154,6 +157,15 @@ def factors_of(model: Model, labels: Labels) -> Factors:
         for mode, (values, weights) in columns.items()
     }
     return Factors(named, core)
+
+
+def _of_present(model: Placed, labels: Labels) -> Labels:
+    """Return the labels of the slices that have entries, of which alone a model with long modes has factors."""
+    keys = [
+        own if each is None else each.kept if own is None else own[each.kept]
+        for own, each in zip(labels.keys, model.slices, strict=True)
+    ]
+    return Labels(labels.names, tuple(keys), labels.value)
 
 
 Columns = dict[int, tuple[Floats, Floats]]
@@ -179,7 +191,7 @@ def _of_tucker(model: Tucker) -> tuple[Columns, Floats]:
     core: Floats = turned.core
     columns: Columns = {}
     for mode, factor in enumerate(turned.factors):
-        flat = np.moveaxis(turned.core, mode, 0).reshape(turned.core.shape[mode], -1)
+        flat = unfold(turned.core, mode)
         directions, strengths, _ = np.linalg.svd(flat, full_matrices=False)
         values, signs = _upright(factor @ directions)
         columns[mode] = values, strengths

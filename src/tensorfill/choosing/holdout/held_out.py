@@ -116,6 +116,11 @@ class HeldOut:
         count = max(min(BINS, len(self.predicted) // 50), 1)
         return np.unique(np.quantile(self.predicted, np.linspace(0, 1, count + 1)[1:-1]))
 
+    @cached_property
+    def _indices(self) -> list[Integers]:
+        """The indices of each mode that have a held-out entry, in increasing order."""
+        return [np.unique(column) for column in self.coords.T]
+
     def groups(self) -> Groups:
         """Return the groups of the held-out entries."""
         return self._grouped(self.coords, self.predicted, self.distances)
@@ -131,8 +136,11 @@ class HeldOut:
     def _grouped(self, coords: Integers, predictions: Floats, far: Integers | None) -> Groups:
         of: dict[str, Integers] = {"prediction": np.searchsorted(self.edges, predictions, side="right")}
         sizes = {"prediction": len(self.edges) + 1}
-        for mode, size in enumerate(self.around.shape):
-            of[f"index {mode}"], sizes[f"index {mode}"] = coords[:, mode], size
+        for mode, known in enumerate(self._indices):
+            # Indices of no held-out entry are one group.
+            place = np.searchsorted(known, coords[:, mode]).clip(max=len(known) - 1)
+            of[f"index {mode}"] = np.where(known[place] == coords[:, mode], place, len(known))
+            sizes[f"index {mode}"] = len(known) + 1
             if far is not None:
                 bins = np.ceil(np.log2(np.maximum(far[:, mode], 1))).astype(np.int64)
                 of[f"distance {mode}"], sizes[f"distance {mode}"] = np.minimum(bins, DISTANCES - 1), DISTANCES

@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from ..._support.ordering import fibre_keys, joint_keys
 from ..._support.types import Floats, Integers
 from ...models import Model
 from ...observations import Observations
@@ -96,9 +97,8 @@ def sample_of_missing(observed: Observations, count: int, rng: np.random.Generat
     else:
         found = np.stack([rng.integers(len(each), size=2 * count) for each in present], axis=1)
     coords = np.stack([each[column] for each, column in zip(present, found.T, strict=True)], axis=1)
-    positions = np.ravel_multi_index(tuple(coords.T), observed.shape)
-    place = np.minimum(np.searchsorted(observed.positions, positions), len(observed) - 1)
-    missing: Integers = coords[observed.positions[place] != positions][:count]
+    keys, seen = joint_keys(observed.shape, coords, observed.coords)
+    missing: Integers = coords[~np.isin(keys, seen)][:count]
     return missing
 
 
@@ -115,20 +115,24 @@ def _features(coords: Integers, fitted: Observations, model: Model) -> Floats:
 
 def _within_slices(prediction: Floats, indices: Integers, fitted: Observations, mode: int) -> tuple[Floats, Floats]:
     """Return, for the slice of each prediction, its number of fitted entries, and the prediction in standard units."""
-    slices, size = fitted.coords[:, mode], fitted.shape[mode]
+    present, slices = np.unique(fitted.coords[:, mode], return_inverse=True)
+    # Slices without a fitted entry come last, as one of no entries.
+    size = len(present) + 1
+    place = np.searchsorted(present, indices).clip(max=len(present) - 1)
+    own = np.where(present[place] == indices, place, len(present))
     values = fitted.values.astype(np.float64)
     counts = np.bincount(slices, minlength=size)
     means = np.bincount(slices, values, size) / np.maximum(counts, 1)
     spreads = np.sqrt(np.bincount(slices, (values - means[slices]) ** 2, size) / np.maximum(counts, 1))
-    above = (prediction - means[indices]) / np.where(spreads > 0, spreads, np.inf)[indices]
-    return counts[indices].astype(np.float64), np.clip(above, -FARTHEST, FARTHEST)
+    above = (prediction - means[own]) / np.where(spreads > 0, spreads, np.inf)[own]
+    return counts[own].astype(np.float64), np.clip(above, -FARTHEST, FARTHEST)
 
 
 def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
     """Return the distance along a mode to the nearest fitted entry, or the size of the mode if its fibre has none."""
     size = fitted.shape[mode]
-    keys = np.sort(_along(fitted.coords, fitted.shape, mode))
-    sought = _along(coords, fitted.shape, mode)
+    own, sought = fibre_keys(fitted.shape, mode, fitted.coords, coords)
+    keys = np.sort(own)
     after = np.searchsorted(keys, sought)
     nearest = np.full(len(coords), size, dtype=np.int64)
     for place in (after - 1, after):
@@ -136,13 +140,6 @@ def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
         same = (found // size == sought // size) & (place >= 0) & (place < len(keys))
         nearest = np.where(same, np.minimum(nearest, np.abs(found - sought)), nearest)
     return np.maximum(nearest, 1).astype(np.float64)
-
-
-def _along(coords: Integers, shape: tuple[int, ...], mode: int) -> Integers:
-    """Return a number for each entry, consecutive along the fibres of a mode."""
-    order = [*(other for other in range(len(shape)) if other != mode), mode]
-    number: Integers = np.ravel_multi_index(tuple(coords[:, order].T), tuple(shape[other] for other in order))
-    return number
 
 
 def _logistic_scores(features: Floats, labels: Floats) -> Floats:

@@ -1,22 +1,16 @@
 """Slices without any observed entry, filled from the other slices of their mode.
 
-Low rank alone leaves such a slice at zero, which is never a good answer. A slice i is predicted as a weighted mean of
-the slices that have entries,
-
-    X_i = sum_j w_ij X_j,    sum_j w_ij = 1.
-
-Either all weights are equal, or they are those of ordinary kriging: the best linear prediction if the squared
-difference of two slices grows as |i - j|^a with their distance. With a = 1 that is linear interpolation, with a larger
-exponent it is smoother, and a nugget averages over more neighbours. Held-out slices decide. They lie as the empty ones
-do: a slice that has entries is predicted from others that are no nearer, on either side, than those of an empty slice.
-Empty slices at either end of a mode have others on one side only, and are judged apart.
+Low rank alone leaves such a slice at zero, which is never a good answer. It is predicted as a weighted mean of the
+slices that have entries: of all, or of its neighbours (see `tensorfill.models.slices`). Held-out slices decide. They
+lie as the empty ones do: a slice that has entries is predicted from others that are no nearer, on either side, than
+those of an empty slice. Empty slices at either end of a mode have others on one side only, and are judged apart.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -25,11 +19,12 @@ import scipy.sparse
 
 from ..._support.clock import Clock
 from ..._support.scaling import VALUE
-from ..._support.types import Booleans, Floats, Integers
+from ..._support.types import Floats, Integers
 from ...labels import Labels
 from ...losses import Loss, expected, restore
 from ...methods.problem import Problem
-from ...models import Model
+from ...models import Model, Placed
+from ...models.slices import Empty, Neighbours, Slices, nearest
 from ...observations import Observations
 from ..error_bars import SliceErrors
 from .base import After
@@ -37,12 +32,6 @@ from .base import After
 EXPONENTS = (1.0, 1.5, 1.9)
 NUGGETS = (0.0, 0.3, 3.0)
 """How fast slices become unlike each other with their distance, and their noise, relative to direct neighbours."""
-
-NEIGHBOURS = 16
-"""A slice is predicted from at most this many neighbours."""
-
-AT_A_TIME = 2**14
-"""The number of slices whose weights are computed together."""
 
 PAIRS = 200
 """How often a slice with entries is held out in place of an empty one."""
@@ -55,40 +44,6 @@ STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """The weights of neighbouring slices by ordinary kriging.
-
-    Parameters
-    ----------
-    exponent
-        The squared difference of two slices grows as this power of their distance.
-    nugget
-        The variance of the noise of a slice, relative to the squared difference of direct neighbours.
-
-    Examples
-    --------
-    >>> Neighbours(1.0).weights(np.array([2]), np.array([[0, 3, 4]])).round(3).tolist()
-    [[0.333, 0.667, 0.0]]
-    """
-
-    exponent: float
-    nugget: float = 0.0
-
-    def weights(self, places: Integers, sources: Integers) -> Floats:
-        """Return the weight of each of the sources, of shape (n, k), in the slices at `places`."""
-        count, each = sources.shape
-        between = np.abs(sources[:, :, None] - sources[:, None, :]).astype(float) ** self.exponent
-        # A row and a column of ones make the weights sum to one.
-        system = np.ones((count, each + 1, each + 1))
-        system[:, :each, :each] = between - self.nugget * np.eye(each)
-        system[:, each, each] = 0.0
-        right = np.ones((count, each + 1, 1))
-        right[:, :each, 0] = np.abs(places[:, None] - sources).astype(float) ** self.exponent
-        weights: Floats = np.linalg.solve(system, right)[:, :each, 0]
-        return weights
-
-
-@dataclass(frozen=True)
 class SliceFill:
     """How empty slices of a mode were filled.
 
@@ -96,8 +51,8 @@ class SliceFill:
     ----------
     mode
         The mode.
-    slices
-        The slices.
+    count
+        The number of these slices.
     neighbours
         The weights of neighbouring slices; None for the mean of all other slices.
     error
@@ -105,7 +60,7 @@ class SliceFill:
     """
 
     mode: int
-    slices: tuple[int, ...]
+    count: int
     neighbours: Neighbours | None = None
     error: float = field(metadata=VALUE, default=float("nan"))
 
@@ -183,58 +138,32 @@ def fill_empty_slices(model: Model, observations: Observations, loss: Loss, *, w
     fills: list[SliceFill] = []
     errors: list[SliceErrors] = []
     for mode, size in enumerate(observations.shape):
-        present = np.zeros(size, dtype=bool)
-        present[observations.coords[:, mode]] = True
-        if mode in without or present.all():
+        slices = Slices(size, np.unique(observations.coords[:, mode]).astype(np.int64))
+        if mode in without or len(slices.kept) == size:
             continue
-        found = []
-        for empty in _alike(present):
-            fill, error = _HeldOutSlices(model, observations, loss, mode, present, empty).best(rng)
-            found.append(fill)
+        ways: list[Neighbours | None] = []
+        for empty in slices.empty:
+            if not len(empty):
+                ways.append(None)
+                continue
+            fill, error = _HeldOutSlices(model, observations, loss, mode, empty).best(rng)
+            ways.append(fill.neighbours)
+            fills.append(fill)
             errors.append(error)
-        model = _extended(model, mode, present, found)
-        fills += found
+        model = _extended(model, mode, replace(slices, between=ways[0], beyond=ways[1]))
     return Filled(model, fills, errors)
 
 
-def _alike(present: Booleans) -> list[Integers]:
-    """Return the empty slices between others, and those at either end of the mode; without those there are none of."""
-    kept, empty = np.flatnonzero(present), np.flatnonzero(~present)
-    inside = (empty > kept[0]) & (empty < kept[-1])
-    return [group for group in (empty[inside], empty[~inside]) if len(group)]
-
-
-def _extended(model: Model, mode: int, present: Booleans, fills: Sequence[SliceFill]) -> Model:
+def _extended(model: Model, mode: int, slices: Slices) -> Model:
     """Return a model whose empty slices are weighted means of the others."""
-    kept = np.flatnonzero(present)
-    count, whole = len(kept), [np.arange(size) for size in model.shape]
-    row_of = np.empty(len(present), dtype=np.int64)
-    row_of[kept] = np.arange(count)
-    blocks = [scipy.sparse.eye_array(count)]
-    for fill in fills:
-        empty, last = np.array(fill.slices), sum(block.shape[0] for block in blocks)
-        if fill.neighbours is None:
-            blocks.append(scipy.sparse.csr_array(np.full((1, count), 1 / count)))
-            row_of[empty] = last
-        else:
-            near = _nearest(kept, empty)
-            pairs = np.repeat(np.arange(len(empty)), near.shape[1]), near.ravel()
-            # Each slice has a separate small system; they are solved in parts to limit the memory.
-            parts = np.array_split(np.arange(len(empty)), math.ceil(len(empty) / AT_A_TIME))
-            weights = np.concatenate([fill.neighbours.weights(empty[part], kept[near[part]]) for part in parts]).ravel()
-            blocks.append(scipy.sparse.csr_array((weights, pairs), shape=(len(empty), count)))
-            row_of[empty] = last + np.arange(len(empty))
-    matrix = scipy.sparse.vstack(blocks, format="csr")
-    combined = model.restrict([*whole[:mode], kept, *whole[mode + 1 :]]).multiplied(mode, matrix)
-    filled = combined.restrict([*whole[:mode], row_of, *whole[mode + 1 :]])
-    return filled.orthonormal()
-
-
-def _nearest(kept: Integers, places: Integers) -> Integers:
-    """Return the positions in `kept`, which is sorted, of the neighbours of each place, as many on either side."""
-    each = min(NEIGHBOURS, len(kept))
-    first = np.clip(np.searchsorted(kept, places) - each // 2, 0, len(kept) - each)
-    return first[:, None] + np.arange(each)
+    if isinstance(model, Placed):
+        if model.slices[mode] is not None:
+            return model.with_slices(mode, slices)
+        return Placed(_extended(model.model, mode, slices), model.slices)
+    whole: list[Integers] = [np.arange(size) for size in model.shape]
+    seen = model.restrict([slices.kept if other == mode else each for other, each in enumerate(whole)])
+    placed = Placed(seen, [slices if other == mode else None for other in range(model.ndim)])
+    return placed.part(whole).orthonormal()
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,8 +174,7 @@ class _HeldOutSlices:
     observations: Observations
     loss: Loss
     mode: int
-    present: Booleans
-    empty: Integers
+    empty: Empty
 
     def best(self, rng: np.random.Generator) -> tuple[SliceFill, SliceErrors]:
         """Return the best way, and its errors at held-out slices.
@@ -254,10 +182,9 @@ class _HeldOutSlices:
         The mean of the others is preferred, unless neighbours are clearly better.
         """
         ways = [None, *(Neighbours(power, nugget) for power in EXPONENTS for nugget in NUGGETS)]
-        slices = tuple(self.empty.tolist())
         rounds = [self._predicted(*pair, ways, rng) for pair in self._pairs(rng)]
         if not rounds:
-            return SliceFill(self.mode, slices), SliceErrors(self.mode, self.empty, np.zeros(0), 0)
+            return SliceFill(self.mode, len(self.empty)), SliceErrors(self.mode, self.empty, np.zeros(0), 0)
         entries = np.concatenate([entries for entries, _ in rounds])
         around = np.concatenate([found for _, found in rounds], axis=1)
         predictions = np.vstack([self._mean_of_others(self.observations.coords[entries]), around])
@@ -265,21 +192,18 @@ class _HeldOutSlices:
         losses = np.stack([self.loss.value(each, values) for each in predictions])
         _, number = np.unique(self.observations.coords[entries, self.mode], return_inverse=True)
         way, count = _best_row(losses, number), int(number.max()) + 1
-        fill = SliceFill(self.mode, slices, ways[way], float(np.sqrt(2 * losses[way].mean())))
+        fill = SliceFill(self.mode, len(self.empty), ways[way], float(np.sqrt(2 * losses[way].mean())))
         residuals = np.abs(expected(self.loss, predictions[way]) - restore(self.loss, values))
         return fill, SliceErrors(self.mode, self.empty, residuals, count)
 
     def _pairs(self, rng: np.random.Generator) -> list[tuple[int, Integers]]:
         """Return slices to hold out, each with those that may predict it: no nearer than those of an empty slice."""
-        kept = np.flatnonzero(self.present)
+        kept, size = self.empty.kept, self.empty.size
         found = []
-        for number, stand_in in enumerate(rng.choice(self.empty, PAIRS)):
+        for number, stand_in in enumerate(self.empty.at(rng.integers(len(self.empty), size=PAIRS))):
             target = kept[number % len(kept)]
             gaps = kept - stand_in
-            left, right = (
-                np.max(gaps[gaps < 0], initial=-len(self.present)),
-                np.min(gaps[gaps > 0], initial=len(self.present)),
-            )
+            left, right = np.max(gaps[gaps < 0], initial=-size), np.min(gaps[gaps > 0], initial=size)
             allowed = kept[(kept - target <= left) | (kept - target >= right)]
             if len(allowed):
                 found.append((int(target), allowed))
@@ -289,38 +213,31 @@ class _HeldOutSlices:
         self, target: int, allowed: Integers, ways: Sequence[Neighbours | None], rng: np.random.Generator
     ) -> tuple[Integers, Floats]:
         """Return entries of a held-out slice, by number, and what neighbours predict there in each way."""
-        entries = self._entries[self._first[target] : self._first[target + 1]]
+        order, ordered = self._by_slice
+        entries = order[slice(*np.searchsorted(ordered, [target, target + 1]))]
         if len(entries) > ENTRIES:
             entries = rng.choice(entries, ENTRIES, replace=False)
-        sources = allowed[_nearest(allowed, np.array([target]))]
+        sources = allowed[nearest(allowed, np.array([target]))]
         coords = self.observations.coords[entries]
-        around = np.stack([self._at(coords, source) for source in sources[0]])
+        moved = np.tile(coords, (sources.shape[1], 1))
+        moved[:, self.mode] = np.repeat(sources[0], len(coords))
+        around = self.model.predict(moved).reshape(sources.shape[1], len(coords))
         weights = [way.weights(np.array([target]), sources)[0] for way in ways if way is not None]
         return entries, np.stack(weights) @ around
 
     @cached_property
-    def _entries(self) -> Integers:
-        """The entries by number, ordered by their slice."""
-        return np.argsort(self.observations.coords[:, self.mode], kind="stable")
-
-    @cached_property
-    def _first(self) -> Integers:
-        """Where the entries of each slice begin in this order."""
-        counts = np.bincount(self.observations.coords[:, self.mode], minlength=len(self.present))
-        return np.concatenate([[0], np.cumsum(counts)])
-
-    def _at(self, coords: Integers, place: int) -> Floats:
-        """Return the model at entries moved to another slice."""
-        moved = coords.copy()
-        moved[:, self.mode] = place
-        return self.model.predict(moved)
+    def _by_slice(self) -> tuple[Integers, Integers]:
+        """The entries by number, ordered by their slice, and the slice of each."""
+        slices = self.observations.coords[:, self.mode]
+        order = np.argsort(slices, kind="stable")
+        return order, slices[order]
 
     def _mean_of_others(self, coords: Integers) -> Floats:
         """Return the mean over the slices with entries, without the slice of each entry."""
-        count = int(self.present.sum())
-        whole: list[Integers] = [np.arange(size) for size in self.model.shape]
-        whole[self.mode] = np.flatnonzero(self.present)
-        mean = self.model.restrict(whole).multiplied(self.mode, np.full((1, count), 1 / count))
+        kept, count = self.empty.kept, len(self.empty.kept)
+        share = np.full(count, 1 / count)
+        weights = scipy.sparse.csr_array((share, (np.zeros(count, dtype=int), kept)), shape=(1, self.empty.size))
+        mean = self.model.multiplied(self.mode, weights)
         moved = coords.copy()
         moved[:, self.mode] = 0
         others: Floats = (mean.predict(moved) * count - self.model.predict(coords)) / max(count - 1, 1)

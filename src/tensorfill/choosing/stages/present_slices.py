@@ -16,7 +16,8 @@ import numpy as np
 from ..._support.clock import Clock
 from ..._support.types import Integers
 from ...methods.problem import Problem
-from ...models import Model
+from ...models import Model, Placed
+from ...models.slices import Slices
 from ...observations import Observations
 from .base import Before, Lift
 
@@ -73,18 +74,15 @@ class Places(Lift):
     kept: Mapping[int, Integers]
 
     def model(self, model: Model) -> Model:
-        """Return a model of the whole tensor; what it has in slices that are left out is not to be used."""
-        rows = []
-        for mode, size in enumerate(self.shape):
-            kept = self.kept.get(mode, np.arange(size))
-            rows.append(np.searchsorted(kept, np.arange(size)).clip(max=len(kept) - 1))
-        return model.restrict(rows)
+        """Return a model of the whole tensor; a slice that is left out is the mean of the others."""
+        slices = [Slices(size, self.kept[mode]) if mode in self.kept else None for mode, size in enumerate(self.shape)]
+        return Placed(model, slices)
 
     def start(self, core: Model) -> Model:
         """Return the model of the slices that take part."""
         if core.shape != self.shape:
             return core
-        rows = [self.kept.get(mode, np.arange(size)) for mode, size in enumerate(self.shape)]
+        rows = [self.kept[mode] if mode in self.kept else np.arange(size) for mode, size in enumerate(self.shape)]
         return core.restrict(rows).orthonormal()
 
     def entries(self, entries: Observations) -> Observations:

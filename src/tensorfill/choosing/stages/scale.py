@@ -200,13 +200,27 @@ def _spread(values: Floats) -> float:
 
 def check_size(observations: Observations) -> None:
     """Refuse values whose squares are near the ends of floats."""
-    largest, name = _largest(observations), observations.dtype.name
-    extreme = EXTREMES[name]
+    check_largest(_largest(observations), observations.dtype.name)
+
+
+def check_largest(largest: float, name: str, limits: Mapping[str, float] = EXTREMES, where: str = "") -> None:
+    """Refuse data whose largest value is not of a size that can be fitted.
+
+    Parameters
+    ----------
+    largest, name
+        The size of the largest value, and the name of the type.
+    limits
+        The largest size by type; its inverse is the least. By default, values are divided by a power of two first.
+    where
+        What the limits hold for, if not for all data.
+    """
+    extreme = limits[name]
     if largest > extreme or 0 < largest < 1 / extreme:
         wider = " or ask for dtype='float64'" if name == "float32" else ""
         raise ValueError(
             f"The largest value is {largest:.3g} in size, and must lie between {1 / extreme:g} and {extreme:g} for "
-            f"{name}; divide the values by a constant first{wider}."
+            f"{name}{where}; divide the values by a constant first{wider}."
         )
 
 
