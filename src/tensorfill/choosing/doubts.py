@@ -32,6 +32,9 @@ LEAST_VARIATION = 0.3
 """Held-out entries whose standard deviation is below this share of that of all observed ones do not show the error of
 large ones."""
 
+ENOUGH_TO_TELL = 10
+"""Fewer held-out entries may be alike by chance."""
+
 MANY_ZEROS = 0.05
 """From this share on, zeros may represent missing entries."""
 
@@ -101,7 +104,7 @@ def doubt_of_variation(held_out: Floats, observed: Floats) -> str | None:
     """
     largest = float(np.abs(observed).max(initial=0.0)) or 1.0
     some, every = (largest * float(np.std(each / largest, dtype=np.float64)) for each in (held_out, observed))
-    if not some < LEAST_VARIATION * every:
+    if len(held_out) < ENOUGH_TO_TELL or not some < LEAST_VARIATION * every:
         return None
     return (
         f"The error does not hold for the largest entries: the standard deviation of the held-out entries is "
