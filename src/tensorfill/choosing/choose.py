@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from .._support.clock import Clock, TimeUp
+from .._support.types import Floats
 from ..graphs.reduction import Graph
 from ..losses import is_score
 from ..methods.base import Method, Status, Stopped
@@ -21,6 +22,7 @@ from .centring import are_balanced, are_needed, may_help, zero_of
 from .context import Context
 from .holdout.kinds import Holdout
 from .holdout.splits import Split, losses_of
+from .optimism import inflation
 from .scored import BestSoFar, Scored
 from .search.base import PathPoint, Trial
 from .search.table import search_for
@@ -61,6 +63,8 @@ class Contest:
         Further stages before the method that are given, and done to the splits already.
     unordered
         Modes whose labels have no order.
+    judged
+        The losses of all answers so far at the held-out entries.
     """
 
     problem: Problem
@@ -74,6 +78,7 @@ class Contest:
     best: BestSoFar = field(default_factory=BestSoFar)
     searches: list[Trials] = field(default_factory=list)
     fields: list[Scored] = field(default_factory=list)
+    judged: list[Floats] = field(default_factory=list)
 
     @property
     def points(self) -> list[PathPoint]:
@@ -100,9 +105,20 @@ class Contest:
         return [*self.quick, *self.fields]
 
     def or_simpler(self, scored: Scored | None) -> Scored:
-        """Return an answer, or the simple one that has a lower loss at the held-out entries."""
+        """Return an answer, or the simple one that has a lower loss at entries that took no part in the choice."""
         simple = min(self.simple, key=lambda each: float(each.losses.mean()))
-        return simple if scored is None or simple.losses.mean() < scored.losses.mean() else scored
+        return simple if scored is None or self._honest_loss(simple) < self._honest_loss(scored) else scored
+
+    def _honest_loss(self, scored: Scored) -> float:
+        return self.inflation(scored) ** 2 * float(scored.losses.mean())
+
+    def inflation(self, scored: Scored) -> float:
+        """Return by how much the errors of an answer at other entries are larger than at those that chose it.
+
+        It is 1 for simple answers, which are few, and for scores, whose errors are not on the scale of their losses.
+        """
+        chosen_by_errors = is_of_differences(self.problem.loss) and scored not in self.simple
+        return inflation(self.judged, scored.losses) if chosen_by_errors else 1.0
 
     @cached_property
     def rival(self) -> float:
@@ -207,6 +223,7 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
     splits = [split.centred(contest.context.clock) for split in contest.splits] if before else contest.splits
 
     def tried(trial: Trial) -> None:
+        contest.judged.append(trial.losses)
         contest.context.display.tried(len(contest.points), contest.context.scale.error(trial.point.held_out))
         scored = Scored.of(trials, search, trial, before)
         if trials.best is trial and scored.beats(earlier):
@@ -240,6 +257,7 @@ def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
     contest.context.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
     results = trials.solve(method, trial.models, trial.point.mu, thoroughly=True)
     losses = losses_of(trials.local, [result.model for result in results])
+    contest.judged.append(losses)
     ended = replace(trial, results=results, losses=losses)
     contest.best.current = Scored.of(trials, scored.search, ended, scored.recipe.before)
     for result in results:
@@ -264,6 +282,7 @@ def _centre_again(contest: Contest, clock: Clock) -> None:
         trials = replace(scored.trials, splits=splits)
         results = trials.solve(scored.trial.method, scored.models, scored.trial.point.mu)
         losses = losses_of(splits, [result.model for result in results])
+        contest.judged.append(losses)
         trial = replace(scored.trial, results=results, losses=losses)
         better = Scored.of(trials, scored.search, trial, (again,))
         if not (given or better.beats(scored)):
@@ -294,6 +313,7 @@ def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock)
             each = zip(splits, scored.models, answers, strict=True)
             answers = [stage.improve(split.problem, model, clock, near) for split, model, near in each]
             losses = losses_of(splits, answers)
+            contest.judged.append(losses)
             if best is None or losses.mean() < best.losses.mean():
                 before = () if plain else scored.recipe.before
                 recipe = replace(scored.recipe, before=before, after=(*scored.recipe.after, stage))

@@ -242,7 +242,8 @@ class Work:
         held_out, corrupt = HeldOut.of(scored.splits, scored.models, contest.problem.observations), self._corrupt
         if corrupt is None and is_robust(self.task.loss):
             corrupt = are_outliers(self.task.observations, result.model, held_out.residuals)
-        bars = ErrorBars(held_out.residuals, resemblance(contest, scored.whole_model), held_out=held_out)
+        residuals = contest.inflation(scored) * held_out.residuals
+        bars = ErrorBars(residuals, resemblance(contest, scored.whole_model), held_out=held_out)
         return Answer(replace(recipe, holdout=contest.holdout), result, contest.points, bars, corrupt)
 
     def _compared(self, answer: Answer) -> Answer:

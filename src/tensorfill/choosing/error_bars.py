@@ -65,7 +65,7 @@ class ErrorBars:
     Parameters
     ----------
     residuals
-        The absolute error at each held-out entry of a fit without it.
+        The absolute error at each held-out entry of a fit without it, times the `inflation`.
     weights
         The weight of each held-out entry, with a mean of one; None if all are equal.
     slices
@@ -83,6 +83,12 @@ class ErrorBars:
     def rmse(self) -> float:
         """The root mean square error at the held-out entries."""
         return float(np.sqrt(np.mean(self.residuals**2)))
+
+    @property
+    def inflation(self) -> float:
+        """By how much errors are larger than at the held-out entries; see `tensorfill.choosing.optimism`."""
+        own = 0.0 if self.held_out is None else float(np.sum(self.held_out.residuals))
+        return float(np.sum(self.residuals)) / own if own > 0 else 1.0
 
     @property
     def _weights(self) -> Floats:
@@ -129,7 +135,8 @@ class ErrorBars:
         chance = self._weights / self._weights.sum()
         number = rng.choice(len(self.residuals), size=len(coords), p=chance)
         first, second = self._scales_at(coords, predictions)
-        drawn: Floats = (self.held_out.errors / self._own_scale)[number] * np.sqrt(first * second)
+        signed = np.copysign(self.residuals, self.held_out.errors)
+        drawn: Floats = (signed / self._own_scale)[number] * np.sqrt(first * second)
         return drawn
 
     def _check(self, share: float) -> None:

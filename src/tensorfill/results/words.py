@@ -13,6 +13,9 @@ from ..methods.simple import Interpolation, Simple
 if TYPE_CHECKING:
     from ..fit import Fit
 
+WORTH_SAYING = 0.01
+"""A smaller correction of the error is not mentioned."""
+
 WIDTH = 10
 """The width of the column of names."""
 
@@ -108,4 +111,6 @@ def _error(fit: Fit) -> str:
         return "not known: nothing was held out"
     holdout = fit.recipe.holdout
     which = "" if holdout is None else f" ({holdout.in_words(fit.labels)})"
-    return f"{written(fit.held_out_error)} on {len(fit.residuals):,} held-out entries{which}, {measured(fit)}"
+    text = f"{written(fit.held_out_error)} on {len(fit.residuals):,} held-out entries{which}, {measured(fit)}"
+    more = 0.0 if fit.error_bars is None else fit.error_bars.inflation - 1
+    return f"{text}, raised by {percent(more)} because they chose the settings" if more > WORTH_SAYING else text
