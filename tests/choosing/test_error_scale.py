@@ -199,3 +199,34 @@ def test_predictions_are_grouped_with_fifty_entries_or_more_in_each(count, bins)
     assert sizes.max() - sizes.min() <= 1
     # Larger predictions are in later groups.
     assert (np.diff(group[np.argsort(predictions)]) >= 0).all()
+
+
+def test_an_entry_in_two_empty_slices_has_no_interval():
+    """Whole slices were held out along each mode alone, and nothing like an entry in two empty ones."""
+    slices = [SliceErrors(mode, np.array([3]), np.arange(1.0, 100.0), 50) for mode in (0, 1)]
+    bars = ErrorBars(np.ones(50), slices=slices)
+    half = bars.half_widths(np.array([[0, 0], [3, 0], [0, 3], [3, 3]]), 0.8)
+    assert half[0] == 1.0
+    assert half[1] == half[2] > 70
+    assert np.isinf(half[3])
+
+
+def test_groups_of_single_errors_are_not_used():
+    """A group for every error explains all of them, but none that it was not fitted to."""
+    rng = np.random.default_rng(0)
+    single = np.arange(400) // 2
+    found = ErrorScale.chosen(Groups({"g": single}, {"g": 200}), rng.exponential(size=400) ** 3, np.ones(400), rng)
+    assert found.names == ()
+
+
+def test_groupings_that_overlap_share_what_they_explain():
+    """Most rows of one group are in one column group too: one sweep would give the second too little."""
+    rng = np.random.default_rng(0)
+    one = rng.integers(2, size=20_000)
+    two = np.where(rng.random(20_000) < 0.9, one, 1 - one)
+    sizes = np.where(one == 1, 2.0, 1.0) * np.where(two == 1, 5.0, 1.0)
+    groups = Groups({"one": one, "two": two}, {"one": 2, "two": 2})
+    scale = ErrorScale.fitted(groups, sizes, np.ones(20_000), ["one", "two"])
+    ratios = [factor[1] / factor[0] for factor in scale.factors.values()]
+    assert ratios[0] < 3.5
+    np.testing.assert_allclose(np.prod(ratios), 10.0, rtol=0.15)
