@@ -25,20 +25,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from .mutations import Mutant
-from .mutations.choosing import MUTANTS as OF_CHOOSING
-from .mutations.elsewhere import MUTANTS as ELSEWHERE
-from .mutations.nort import MUTANTS as OF_NORT
+from .mutations import Mutant, choosing, elsewhere, error_bars, nort, stages_of_nort
 
 ROOT = Path(__file__).parents[1]
 
-MUTANTS: tuple[Mutant, ...] = (*OF_NORT, *OF_CHOOSING, *ELSEWHERE)
+TABLES = (nort, stages_of_nort, error_bars, choosing, elsewhere)
+
+MUTANTS: tuple[Mutant, ...] = tuple(mutant for table in TABLES for mutant in table.MUTANTS)
 
 PATIENCE = 300.0
 """Seconds that the tests of one mutant may take; a mutant that never ends is noticed too."""
 
 LATER = 10
-"""Seconds by which a mutated file is younger than the original, so that nothing compiled from one serves the other."""
+"""Seconds by which a mutated file is younger than the last one, so that nothing compiled from one serves another."""
 
 
 class Outcome(Enum):
@@ -65,7 +64,7 @@ class Copy:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._count = folder, 0
         for part in ("src/tensorfill", "tests"):
             shutil.copytree(ROOT / part, folder / part)
         shutil.copy2(ROOT / "pyproject.toml", folder)
@@ -75,6 +74,7 @@ class Copy:
         """Have a mutant in the copy for a while."""
         path = self._folder / "src" / "tensorfill" / mutant.file
         text, times = path.read_text("utf-8"), path.stat()
+        self._count += 1
         kept = self._folder / "compiled"
         compiled = path.parent / "__pycache__"
         # Compiled loops are part of others, whose files do not change.
@@ -83,7 +83,7 @@ class Copy:
             compiled.rename(kept)
         try:
             path.write_text(text.replace(mutant.old, mutant.new), "utf-8")
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + LATER * 10**9))
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + self._count * LATER * 10**9))
             yield
         finally:
             path.write_text(text, "utf-8")
@@ -137,7 +137,9 @@ def run(mutants: Sequence[Mutant], console: Console) -> int:
         copy = Copy(Path(folder))
         status.update("running the tests without any mutant")
         if copy.tested(sorted({test for mutant in mutants for test in mutant.tests})) != 0:
-            console.print("The tests of the mutants fail without any mutant, or were not found; run them by themselves.")
+            console.print(
+                "The tests of the mutants fail without any mutant, or were not found; run them by themselves."
+            )
             return 1
         found: list[Outcome] = []
         for number, mutant in enumerate(mutants, start=1):
@@ -145,7 +147,9 @@ def run(mutants: Sequence[Mutant], console: Console) -> int:
             found.append(outcome_of(mutant, copy))
             why = f" ({mutant.equivalent})" if found[-1] is Outcome.EXPLAINED else ""
             said = f"{found[-1].value:9} {mutant.file}: {mutant.name}{why}"
-            console.print(escape(said), style=None if found[-1].is_fine else "bold red", highlight=False, soft_wrap=True)
+            console.print(
+                escape(said), style=None if found[-1].is_fine else "bold red", highlight=False, soft_wrap=True
+            )
     counts = ", ".join(f"{found.count(each)} {each.value}" for each in Outcome)
     console.print(f"{len(found)} mutants in {time.monotonic() - began:.0f} s: {counts}.", highlight=False)
     return 0 if all(each.is_fine for each in found) else 1

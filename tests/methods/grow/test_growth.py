@@ -144,7 +144,7 @@ def test_directions_of_the_truth_are_appended_with_the_best_core():
 
 def test_the_only_direction_of_a_mode_is_not_dropped():
     """Of several splits, one may have it only, where another has more."""
-    observations, model = low_rank((12, 11, 10), terms=2)
+    observations, model = low_rank((12, 11, 10), entries=500)
     growth = growth_of(observations)
     one = growth.cut(growth.cut(as_tucker(model), 0), 0)
     assert one.ranks == (1, 2, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -98,7 +99,14 @@ def test_every_iteration_is_that_of_algorithm_2(momentum, mu):
     problem = with_graph(task(), mu) if mu else task()
     tau = 1.01 * problem.curvature
     method = Nort(
-        lam=LAM, penalty=LSP(THETA), modes=[0, 1, 2], momentum=momentum, svd="exact", storage="dense", tol=0, max_iter=50
+        lam=LAM,
+        penalty=LSP(THETA),
+        modes=[0, 1, 2],
+        momentum=momentum,
+        svd="exact",
+        storage="dense",
+        tol=0,
+        max_iter=50,
     )
     found = method.solve(problem, rng=0)
     values, gammas, kept, answer = Reference(problem, tau, mu).run(50, momentum)
@@ -141,7 +149,7 @@ def test_an_extrapolation_is_along_the_last_step(monkeypatch):
     monkeypatch.setattr(DenseStorage, "extrapolated", noted)
     Nort(lam=1.0, penalty=LSP(THETA), storage="dense", tol=0, max_iter=6).solve(task(), rng=0)
     assert [gamma for *_, gamma in asked][:3] == pytest.approx([1 / 4, 2 / 5, 3 / 6])
-    for (now, *_), (_, before, _) in zip(asked, asked[1:], strict=False):
+    for (now, *_), (_, before, _) in itertools.pairwise(asked):
         np.testing.assert_array_equal(now.full, before.full)
 
 
@@ -176,9 +184,9 @@ def full(rank, size=48, seed=0):
 
 def test_a_rank_that_fills_its_block_may_double():
     """Five directions and three extra ones fill two registers, and each block that is full is followed by twice it."""
-    result = Nort(lam=1.0, penalty=Nuclear(), svd="subspace", storage="sparse", momentum=False, tol=0, max_iter=5).solve(
-        full(40), rng=0
-    )
+    result = Nort(
+        lam=1.0, penalty=Nuclear(), svd="subspace", storage="sparse", momentum=False, tol=0, max_iter=5
+    ).solve(full(40), rng=0)
     assert [record.ranks[0] for record in result.history] == [0, 8, 16, 32, 40, 40]
 
 

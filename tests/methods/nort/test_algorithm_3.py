@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def test_delta_falls_by_shrink_or_to_three_times_the_residuals_but_at_most_to_ha
     """With a `shrink` below a half, it falls by that factor."""
     found = stages_of(corrupted(0.05), shrink=shrink)
     ratios = []
-    for (before, *_), (after, residuals, _) in zip(found, found[1:], strict=False):
+    for (before, *_), (after, residuals, _) in itertools.pairwise(found):
         size = noise_scale(residuals)
         assert after.size == pytest.approx(size)
         slowest, fastest = shrink * before.delta, min(0.5, shrink) * before.delta
@@ -97,7 +98,7 @@ def test_residuals_that_still_shrink_do_not_end_the_stages():
     sizes = [noise_scale(residuals) for _, residuals, _ in found]
     assert found[-1][0].last
     assert len(found) > 3
-    shrinking = [after < 0.97 * before for before, after in zip(sizes, sizes[1:], strict=False)]
+    shrinking = [after < 0.97 * before for before, after in itertools.pairwise(sizes)]
     assert shrinking == [True] * (len(found) - 2) + [False]
     assert all(stage.delta <= 10 * size for (stage, *_), size in zip(found, sizes, strict=True))
 
@@ -133,7 +134,7 @@ def test_no_change_ends_stages_whose_delta_is_above_the_residuals():
     assert last.loss is found[-2][0].loss
     for stage, *_ in found[:-2]:
         assert not stage.last
-    above = [stage.delta > noise_scale(left) for (stage, *_), (_, left, _) in zip(found, found[1:], strict=False)]
+    above = [stage.delta > noise_scale(left) for (stage, *_), (_, left, _) in itertools.pairwise(found)]
     assert above == [True] * (len(found) - 2) + [False]
     assert last.delta <= noise_scale(residuals)
 
