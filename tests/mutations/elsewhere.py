@@ -117,6 +117,13 @@ MUTANTS = (
         (f"{OF_GROWTH}::test_directions_above_the_noise_are_those_of_the_truth",),
     ),
     Mutant(
+        "the only direction of a mode is dropped",
+        GROWTH,
+        "max(model.ranks[each] - (each == mode), 1)",
+        "model.ranks[each] - (each == mode)",
+        (f"{OF_GROWTH}::test_the_only_direction_of_a_mode_is_not_dropped",),
+    ),
+    Mutant(
         "gross errors make directions",
         GROWTH,
         "clip(self.residuals(model), CLIPPED_AT)",
