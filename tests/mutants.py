@@ -95,7 +95,9 @@ class Copy:
     def tested(self, tests: Sequence[str]) -> int | None:
         """Run tests on the copy and return the exit code of pytest; None if they do not end."""
         paths = [f"tests/{test}" for test in tests]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *paths]
+        # Without doctests: with them, pytest says the same of a file that cannot be imported and of a test that fails.
+        plain = ["-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=--strict-markers"]
+        command = [sys.executable, "-m", "pytest", *plain, *paths]
         ours = {"PYTHONPATH": str(self._folder / "src"), "PYTHONDONTWRITEBYTECODE": "", "HYPOTHESIS_PROFILE": "steady"}
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **ours}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
