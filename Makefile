@@ -5,6 +5,7 @@
 # make test-lowest  a share of the tests with the lowest versions of all packages that pyproject.toml allows
 # make test-browser  the report in a browser; installs Debian's chromium where it is missing
 # make fuzz   damaged and forged files of every format, for BUDGET=600 seconds
+# make mutants  mistakes that are put into a copy of the package, one by one; the tests named for each must fail
 # make bench  speed and memory, as ratios within one run
 # make bench-dask  NORT on local clusters of Dask processes, beside one process
 # make experiments  every table and figure of the paper; takes hours, and goes on where it stopped
@@ -18,7 +19,7 @@ FOR_TESTS := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE=
 # All tests of a file run in one process, which makes the fits that they share once.
 SIDE_BY_SIDE := -n auto --dist loadfile
 
-.PHONY: demo test test-all test-slow test-lowest test-browser fuzz bench bench-dask experiments docs clean
+.PHONY: demo test test-all test-slow test-lowest test-browser fuzz mutants bench bench-dask experiments docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed-demo
@@ -51,6 +52,10 @@ test-browser: .venv/installed-dev,browser
 BUDGET ?= 600
 fuzz: .venv/installed-dev
 	$(ONE_THREAD) $(BIN)/python -m tests.fuzz.run --budget $(BUDGET)
+
+# Only those with a word in their name or file: make mutants NAMES="momentum holdout"
+mutants: .venv/installed-dev
+	$(ONE_THREAD) $(BIN)/python -m tests.mutants $(NAMES)
 
 bench: .venv/installed-dev,bench
 	$(BIN)/python benchmarks/run.py

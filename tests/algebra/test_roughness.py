@@ -113,3 +113,14 @@ def test_without_a_penalty_it_is_the_solution_of_the_normal_equations():
     expected = np.linalg.lstsq(system, np.where(seen, truth, 0).ravel(), rcond=None)[0]
     touched = np.abs(expected) > 0
     np.testing.assert_allclose(model.to_dense().ravel()[touched], expected[touched], atol=1e-4)
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("steepest", [0.25, 1.0])
+def test_the_curvature_is_the_largest_eigenvalue_and_that_of_a_resolvent_is_below_its_limit(mu, steepest):
+    """With more, steps would be shorter than they need be, however stiff the graph is."""
+    graph = laplacian(9, np.random.default_rng(0))
+    largest = np.linalg.eigvalsh(graph.toarray())[-1]
+    for part, curvature in (explicit(graph, mu, largest), resolvent(graph, mu, largest, steepest)):
+        assert curvature == pytest.approx(np.linalg.eigvalsh(part(np.eye(9)))[-1])
+    assert curvature < steepest

@@ -237,6 +237,23 @@ def test_a_mode_that_the_caller_names_is_never_left_out():
     assert 0 < candidate.weights[0] < 0.1
 
 
+def test_a_search_keeps_all_modes_that_the_caller_names(data):
+    named, open_modes = (
+        {point.modes for point in searched(data, modes=modes).points} for modes in ((0, 1, 2), None)
+    )  # fmt: skip
+    assert named == {(0, 1, 2)}
+    assert {(0,), (1,), (2,)} <= open_modes
+
+
+def test_a_weight_falls_to_three_tenths_and_a_fiftieth_of_the_others_is_none():
+    candidate, ratios = Candidate(1.0, 1.0, (0.4, 0.3, 0.3)), []
+    while candidate is not None and candidate.weights[0]:
+        ratios.append(candidate.weights[0] / sum(candidate.weights[1:]))
+        candidate = candidate.weaker(0, to_zero=True)
+    np.testing.assert_allclose(ratios, 0.4 / 0.6 * 0.3 ** np.arange(len(ratios)))
+    assert 0.02 <= ratios[-1] < 0.02 / 0.3
+
+
 @pytest.mark.slow
 def test_a_tensor_of_low_rank_in_one_mode_only_is_told_by_the_others_losing_their_weight():
     rng = np.random.default_rng(2)

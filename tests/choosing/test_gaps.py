@@ -99,3 +99,44 @@ def test_they_can_be_asked_for_and_are_refused_where_most_is_missing():
     assert Choice(holdout="gaps").holdout == "gaps"
     with pytest.raises(ValueError, match=r"holdout='gaps' needs .* at most 50% missing, but 8\d% is; use 'auto'"):
         make_holdout("gaps", observations(rng.random((20, 15)) < 0.15, values))
+
+
+def test_windows_are_four_times_as_long_as_gaps():
+    seen = np.ones((50, 400), dtype=bool)
+    for row in range(50):
+        seen[row, row : row + 12] = seen[row, 200 + row : 212 + row] = False
+    # Gaps of neighbouring rows overlap, so they hang together across rows too.
+    rows, columns = window_of_gaps(observations(seen))
+    assert columns == pytest.approx(48, abs=3)
+    assert rows > 1
+
+
+def test_gaps_are_moved_along_modes_in_which_they_do_not_hang_together():
+    """Moved from one series to another, a gap keeps its place in time and its length."""
+    seen = silent(np.random.default_rng(4), (30, 200), 0.2)
+    data = observations(seen)
+    window = window_of_gaps(data)
+    assert window[0] == 1
+    held_out = under_moved_gaps(data, window, 1.0, np.random.default_rng(0))
+    hidden = np.zeros(seen.shape, dtype=bool)
+    hidden.ravel()[data.positions[held_out]] = True
+    shifts = [shift for shift in range(1, 30) if np.array_equal(hidden, np.roll(~seen, shift, axis=0) & seen)]
+    assert len(shifts) == 1
+
+
+@pytest.mark.parametrize(("missing", "is_gaps"), [(0.45, True), (0.55, False)])
+def test_where_more_than_half_is_missing_gaps_are_not_moved(missing, is_gaps):
+    seen = silent(np.random.default_rng(5), (30, 300), missing)
+    assert (window_of_gaps(observations(seen)) is not None) is is_gaps
+
+
+@pytest.mark.parametrize(("correlation", "together"), [(0.2, False), (0.4, True)])
+def test_neighbours_hang_together_from_a_correlation_of_three_tenths_on(correlation, together):
+    """An entry is missing if its neighbour is, unless it is drawn anew, so the correlation is the share that is not."""
+    rng = np.random.default_rng(6)
+    missing = rng.random((60, 200)) < 0.3
+    as_before = rng.random(missing.shape) < correlation
+    for place in range(1, 200):
+        missing[:, place] = np.where(as_before[:, place], missing[:, place - 1], missing[:, place])
+    assert gaps_along(observations(~missing), 1).correlation == pytest.approx(correlation, abs=0.03)
+    assert (window_of_gaps(observations(~missing)) is not None) is together

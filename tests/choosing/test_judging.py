@@ -107,6 +107,25 @@ def test_a_fold_is_predicted_by_a_fit_that_did_not_see_it():
     assert np.abs(again.predictions[inside]).max() < 10 * np.nanmax(np.abs(dirty))
 
 
+def test_a_fold_is_not_seen_in_later_rounds_either(monkeypatch):
+    """Nor is an entry that was judged corrupt."""
+    observations = Observations.from_dense(low_rank(0.05)[0])
+    judge = ByLowRank(observations, None, None, np.random.default_rng(0), Watch())
+    folds = [judge.fold(number) for number in range(judging.FOLDS)]
+    sound = np.random.default_rng(1).random(len(observations)) < 0.9
+    refitted, fitted = ByLowRank._refitted, []
+
+    def noted(self, rough, chosen):
+        fitted.append(chosen)
+        return refitted(self, rough, chosen)
+
+    monkeypatch.setattr(ByLowRank, "_refitted", noted)
+    judge.predict(sound)
+    assert len(fitted) == len(folds)
+    for fold, chosen in zip(folds, fitted, strict=True):
+        np.testing.assert_array_equal(chosen, sound & ~fold)
+
+
 def test_neighbours_do_not_see_the_entry_itself():
     dirty, _ = scene(0.0)
     around, rng = Neighbourhood(dirty.shape, [0, 1, 3]), np.random.default_rng(0)

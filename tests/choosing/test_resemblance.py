@@ -7,7 +7,13 @@ import pytest
 
 from tensorfill import Observations
 from tensorfill.choosing.error_bars import ErrorBars
-from tensorfill.choosing.holdout.resemblance import _logistic_scores, distances, sample_of_missing, weights_of
+from tensorfill.choosing.holdout.resemblance import (
+    _bounded,
+    _logistic_scores,
+    distances,
+    sample_of_missing,
+    weights_of,
+)
 from tensorfill.models import Dense
 
 
@@ -113,3 +119,69 @@ def test_entries_that_are_large_for_their_own_slice_resemble_each_other():
     like, wanted = standard[tuple(held_out.T)], standard[missing].mean()
     assert abs(like.mean() - wanted) > 0.5
     assert abs(np.average(like, weights=weights) - wanted) < 0.2
+
+
+def test_no_weight_exceeds_twenty_times_the_mean():
+    """Odds of a million for one entry: the others keep their share, and the mean stays one."""
+    odds = np.ones(1000)
+    odds[3] = 1e6
+    odds[4] = 2.0
+    weights = _bounded(odds)
+    assert weights.mean() == pytest.approx(1.0)
+    assert weights.max() == weights[3] == pytest.approx(20.0, rel=1e-3)
+    assert weights[4] / weights[0] == pytest.approx(2.0)
+    np.testing.assert_allclose(weights[5:], weights[0])
+    even = np.random.default_rng(0).uniform(1, 5, 1000)
+    np.testing.assert_allclose(_bounded(even), even / even.mean())
+
+
+def test_entries_that_nothing_held_out_resembles_leave_intervals_that_can_be_asked_for():
+    """All but a few missing entries have values far beyond those that were held out."""
+    rng = np.random.default_rng(0)
+    truth = np.exp(rng.standard_normal((80, 60)))
+    missing = rng.random(truth.shape) < 1 / (1 + np.exp(8 - 4 * truth))
+    observed = Observations.from_dense(truth, ~missing)
+    some = rng.random(len(observed)) < 0.2
+    weights = weights_of(observed.select(some).coords, observed.select(~some), observed, Dense(truth), rng)
+    assert weights.max() == pytest.approx(20.0, rel=1e-3)
+    assert np.isfinite(ErrorBars(np.ones(len(weights)), weights).half_width(0.9))
+
+
+def weighted(seen, truth, seed=0):
+    """Return held-out coordinates and their weights, for single entries held out at random."""
+    rng = np.random.default_rng(seed)
+    observed = Observations.from_dense(truth, seen)
+    some = rng.random(len(observed)) < 0.2
+    fitted, held_out = observed.select(~some), observed.select(some).coords
+    return held_out, weights_of(held_out, fitted, observed, Dense(truth), rng), fitted
+
+
+def test_entries_far_from_fitted_ones_count_more_where_gaps_are_long():
+    rng = np.random.default_rng(1)
+    seen = rng.random((40, 300)) < 0.7
+    for row in range(40):
+        start = rng.integers(280)
+        seen[row, start : start + 20] = False
+    held_out, weights, fitted = weighted(seen, np.ones(seen.shape))
+    far = distances(held_out, fitted, 1)
+    assert weights[far >= 4].mean() > 2 * weights[far == 1].mean()
+
+
+def test_entries_of_slices_with_few_entries_count_more_where_those_have_most_holes():
+    """Each row is observed in one piece, so that the neighbours of an entry do not tell how many others there are."""
+    rng = np.random.default_rng(2)
+    seen = np.zeros((60, 100), dtype=bool)
+    for row, length in enumerate(np.linspace(10, 95, 60).astype(int)):
+        start = rng.integers(100 - length)
+        seen[row, start : start + length] = True
+    held_out, weights, _ = weighted(seen, np.ones(seen.shape))
+    rows = held_out[:, 0]
+    assert weights[rows < 20].mean() > 3 * weights[rows >= 40].mean()
+
+
+def test_entries_with_large_predictions_count_more_where_large_values_are_missing():
+    rng = np.random.default_rng(3)
+    truth = rng.uniform(0, 1, (70, 60))
+    held_out, weights, _ = weighted(rng.random(truth.shape) < 0.95 - 0.6 * truth, truth)
+    values = truth[tuple(held_out.T)]
+    assert weights[values > 0.8].mean() > 3 * weights[values < 0.2].mean()

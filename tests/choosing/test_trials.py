@@ -8,6 +8,7 @@ import pytest
 from tensorfill import Clock, Nort, Status
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Choice, make_splits
+from tensorfill.choosing.search.base import are_better
 from tensorfill.choosing.search.trials import CHECKED_EVERY, FIRST_CHECK, Trials
 from tensorfill.datasets import synthetic
 from tensorfill.graphs import chain
@@ -69,3 +70,33 @@ def test_there_are_no_unseen_entries_where_slices_are_left_out():
     split = make_splits(present, Square(), Choice(), np.random.default_rng(0), {0: chain(20)})[0][0]
     assert split.problem.observations.shape[0] < 20
     assert split.unseen is None
+
+
+def gains(certainty, mean=0.1, count=400):
+    """Return gains whose mean is this many standard errors above zero."""
+    noise = np.random.default_rng(0).standard_normal(count)
+    noise = (noise - noise.mean()) / noise.std()
+    return mean * np.sign(certainty) + noise * mean * np.sqrt(count) / abs(certainty)
+
+
+@pytest.mark.parametrize(("certainty", "better"), [(-2.0, False), (0.5, False), (0.9, False), (1.1, True), (2.0, True)])
+def test_one_standard_error_is_needed_to_be_better(certainty, better):
+    """Otherwise the earlier trial stays, which is the simpler one."""
+    others = np.full(400, 50.0)
+    assert are_better(others - gains(certainty), others, clipped=False) is better
+
+
+def test_a_gain_that_hardly_matters_is_none_however_certain():
+    others = np.full(400, 50.0)
+    for share, better in ((1e-4, False), (3e-4, True)):
+        assert are_better((1 - share) * others, others) is better
+
+
+def test_few_large_losses_do_not_decide():
+    """Entries that no model predicts cost one answer a little more, and all others less."""
+    rng = np.random.default_rng(0)
+    others = rng.chisquare(1, 1000)
+    losses = 0.9 * others
+    others[:5], losses[:5] = 1e4, 1.2e4
+    assert are_better(losses, others)
+    assert not are_better(losses, others, clipped=False)

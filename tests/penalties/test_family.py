@@ -60,3 +60,7 @@ def test_what_is_refused():
     refuses(ValueError, ["theta must be", "'auto'", "'none'"], lambda: make_family("lsp", "none"))
     refuses(ValueError, ["theta must be left out", "2.0"], lambda: make_family(LSP(1.0), 2.0))
     refuses(ValueError, ["penalty must be one of", "'lps'"], lambda: make_family("lps", "auto"))
+
+
+def test_scad_has_the_theta_that_fan_and_li_recommend():
+    assert make_family("scad", "auto").make(2.0, 0.5) == SCAD(theta=3.7, unit=1.0)

@@ -282,3 +282,10 @@ def test_weight_out_of_range(weight):
     for penalty in NAMED:
         with pytest.raises(ValueError, match="weight must be a number of at least 0"):
             penalty.prox(np.ones(5), weight)
+
+
+def test_of_two_equally_good_minimisers_the_smaller_is_returned():
+    """For the rank, 0 and s cost the same if s^2 = 2 weight; for the capped l1 penalty, if s^2 = 2 weight theta."""
+    s = np.array([np.nextafter(2.0, 3.0), 2.0, np.nextafter(2.0, 1.0)])
+    np.testing.assert_array_equal(Rank().prox(s, 2.0), [s[0], 0.0, 0.0])
+    np.testing.assert_array_equal(CappedL1(1.0).prox(np.array([4.0, 4.0 + 1e-9]), 8.0), [0.0, 4.0 + 1e-9])

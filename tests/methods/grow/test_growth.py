@@ -142,6 +142,15 @@ def test_directions_of_the_truth_are_appended_with_the_best_core():
     assert abs(less.factors[1][:, 0] @ model.factors[1][:, 0]) > 0.99
 
 
+def test_the_only_direction_of_a_mode_is_not_dropped():
+    """Of several splits, one may have it only, where another has more."""
+    observations, model = low_rank((12, 11, 10), entries=500)
+    growth = growth_of(observations)
+    one = growth.cut(growth.cut(as_tucker(model), 0), 0)
+    assert one.ranks == (1, 2, 2)
+    assert np.isfinite(one.core).all()
+
+
 def test_sweeps_lower_the_sum_of_squares():
     observations, model = low_rank((14, 12, 11), entries=900, noise=0.01)
     growth = growth_of(observations)

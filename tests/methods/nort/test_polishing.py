@@ -286,3 +286,50 @@ def test_a_threshold_below_the_noise_is_allowed_if_it_was_meant(options):
 def test_a_threshold_above_the_noise_is_not_refused():
     fit = tensorfill.complete(noisy(), **{**SMALL, "lam": 0.7, "theta": 4.2})
     assert max(fit.ranks) <= 2
+
+
+class Falling(Standing):
+    """A solver whose F_tau falls by 0.1 in each step, and whose ranks are given."""
+
+    def __init__(self, solver, f_tau, ranks=()):
+        super().__init__(solver, f_tau)
+        self._ranks = iter(ranks)
+
+    def step(self):
+        now = self._progress
+        self._progress = dataclasses.replace(now, f_tau=now.f_tau - 0.1, ranks=next(self._ranks, now.ranks))
+
+
+def solved():
+    solver = Nort(lam=0.1, max_rank=2, polish=False).prepare(problem((10, 11, 12)), None, np.random.default_rng(0))
+    for _ in range(30):
+        solver.step()
+    return solver
+
+
+@pytest.mark.parametrize(("gain", "kept"), [(0.05, False), (0.25, True)])
+def test_a_polish_must_gain_more_than_an_ordinary_step(gain, kept, tried):
+    """Steps lower F_tau by 0.1 each, and the step after the polish by that, too."""
+    solver, polish = solved(), TuckerPolish(problem((10, 11, 12)).observations, np.random.default_rng(0))
+    before = 10.0 - 0.1 * FIRST_POLISH
+    polishing_solver = PolishingSolver(
+        Falling(solver, 10.0), lambda model: Falling(solver, before - gain + 0.1), polish
+    )  # fmt: skip
+    for _ in range(FIRST_POLISH + 1):
+        polishing_solver.step()
+    assert tried
+    assert polishing_solver.progress().f_tau == pytest.approx(before - (gain if kept else 0.1))
+
+
+@pytest.mark.parametrize(("changes", "first"), [(0, FIRST_POLISH + 1), (5, 9), (10, 14)])
+def test_a_polish_waits_until_ranks_were_the_same_three_times(changes, first, tried):
+    solver, polish = solved(), TuckerPolish(problem((10, 11, 12)).observations, np.random.default_rng(0))
+    ranks = [(number, 1, 1) for number in range(3, 3 + changes)]
+    polishing_solver = PolishingSolver(
+        Falling(solver, 10.0, ranks), lambda model: Falling(solver, 100.0), polish
+    )  # fmt: skip
+    iteration = 0
+    while not tried:
+        polishing_solver.step()
+        iteration += 1
+    assert iteration == first

@@ -146,8 +146,8 @@ class Growth:
         return self.with_core_fitted(model.with_directions(directions))
 
     def cut(self, model: Tucker, mode: int) -> Tucker:
-        """Return the model without its weakest direction in a mode, and the best-fitting core."""
-        strongest = {each: model.ranks[each] - (each == mode) for each in self.free}
+        """Return the model without its weakest direction in a mode, if it is not the only one, with a new core."""
+        strongest = {each: max(model.ranks[each] - (each == mode), 1) for each in self.free}
         return self.with_core_fitted(model.truncated(strongest))
 
     def with_core_fitted(self, model: Tucker) -> Tucker:

@@ -1,0 +1,286 @@
+"""Mistakes in what is held out, how settings are chosen, and the stages around a method."""
+
+from __future__ import annotations
+
+from . import Mutant
+
+KINDS = "choosing/holdout/kinds.py"
+GAPS = "choosing/holdout/gaps.py"
+NORT = "choosing/search/nort.py"
+PATHS = "choosing/search/nort_paths.py"
+CUTS = "choosing/search/cuts.py"
+CANDIDATES = "choosing/search/candidates.py"
+BASE = "choosing/search/base.py"
+TRIALS = "choosing/search/trials.py"
+WALK = "choosing/search/walk.py"
+CHOOSE = "choosing/choose.py"
+RUN = "choosing/run.py"
+JUDGING = "choosing/judging.py"
+POLISH = "choosing/stages/polish.py"
+FIELD = "choosing/stages/smooth_field.py"
+OF_GAPS = "choosing/test_gaps.py"
+LAST = "choosing/test_last_fit.py"
+TOGETHER = "choosing/test_missing_together.py"
+CHOOSING = "choosing/test_choosing.py"
+ROUTES = "methods/nort/test_paths.py"
+
+MUTANTS = (
+    # What is held out
+    Mutant(
+        "no fibre counts as a whole",
+        KINDS,
+        "TOGETHER = 0.5",
+        "TOGETHER = 2.0",
+        (f"{TOGETHER}::test_fibres_count_as_a_whole_from_half_of_the_way_to_always",),
+    ),
+    Mutant(
+        "fibres count as a whole too soon",
+        KINDS,
+        "TOGETHER = 0.5",
+        "TOGETHER = 0.3",
+        (f"{TOGETHER}::test_fibres_count_as_a_whole_from_half_of_the_way_to_always",),
+    ),
+    Mutant(
+        "chance leaves fibres without an entry",
+        KINDS,
+        "size * density / -np.expm1(size * np.log1p(-density))",
+        "size * density",
+        (TOGETHER,),
+    ),
+    Mutant(
+        "short runs are blocks",
+        KINDS,
+        "length > LONG_RUN else 1",
+        "length > 1 else 1",
+        (f"{TOGETHER}::test_blocks_have_the_length_of_gaps_and_short_ones_are_chance",),
+    ),
+    Mutant(
+        "empty slices count",
+        KINDS,
+        "present = _without_empty_slices(observations)",
+        "present = observations",
+        (
+            f"{CHOOSING}::test_an_empty_slice_says_nothing_of_how_other_entries_go_missing",
+            f"{TOGETHER}::test_empty_slices_do_not_make_whole_fibres",
+        ),
+    ),
+    Mutant(
+        "whole fibres are gaps",
+        GAPS,
+        "TOGETHER, ALWAYS = 0.3, 0.95",
+        "TOGETHER, ALWAYS = 0.3, 2.0",
+        (f"{OF_GAPS}::test_whole_fibres_are_left_to_the_rule_for_fibres",),
+    ),
+    Mutant(
+        "neighbours that hardly hang together are gaps",
+        GAPS,
+        "TOGETHER, ALWAYS = 0.3, 0.95",
+        "TOGETHER, ALWAYS = 0.1, 0.95",
+        (f"{OF_GAPS}::test_neighbours_hang_together_from_a_correlation_of_three_tenths_on",),
+    ),
+    Mutant(
+        "windows of one gap",
+        GAPS,
+        "GAPS_IN_A_WINDOW = 4",
+        "GAPS_IN_A_WINDOW = 1",
+        (f"{OF_GAPS}::test_windows_are_four_times_as_long_as_gaps",),
+    ),
+    Mutant(
+        "gaps are moved along all modes",
+        GAPS,
+        "moved = apart or ",
+        "moved = ",
+        (f"{OF_GAPS}::test_gaps_are_moved_along_modes_in_which_they_do_not_hang_together",),
+    ),
+    Mutant(
+        "gaps are moved where most is missing",
+        GAPS,
+        "MOST_MISSING = 0.5",
+        "MOST_MISSING = 0.9",
+        (f"{OF_GAPS}::test_where_more_than_half_is_missing_gaps_are_not_moved",),
+    ),
+    # The search of NORT
+    Mutant(
+        "the last cut is that of the trials",
+        NORT,
+        "cut=best.candidate.cut * root)",
+        "cut=best.candidate.cut)",
+        (f"{LAST}::test_the_cut_of_the_last_fit_grows_with_the_root_of_the_entries",),
+    ),
+    Mutant(
+        "the last cut grows with the entries",
+        NORT,
+        "root = math.sqrt(entries / ",
+        "root = (entries / ",
+        (f"{LAST}::test_the_cut_of_the_last_fit_grows_with_the_root_of_the_entries",),
+    ),
+    Mutant(
+        "the last cut of dense methods is that of the trials",
+        CUTS,
+        "cut=best.cut * root",
+        "cut=best.cut",
+        (f"{LAST}::test_the_cut_of_dense_methods_grows_with_the_root_of_the_entries_too",),
+    ),
+    Mutant(
+        "the cut is not refined",
+        NORT,
+        "            self._refine()\n",
+        "",
+        (f"{LAST}::test_the_cuts_half_a_step_beside_the_best_are_tried",),
+    ),
+    Mutant(
+        "the smallest of equal cuts is kept",
+        NORT,
+        "kept = best if best.beats(higher) else higher",
+        "kept = best",
+        (f"{CHOOSING}::test_of_cuts_that_are_equally_good_the_largest_is_kept",),
+    ),
+    Mutant(
+        "answers do not settle",
+        NORT,
+        "if trial.beats(settled):\n",
+        "if settled is None:\n",
+        (f"{CHOOSING}::test_an_answer_that_gets_worse_when_it_settles_gives_way_to_the_next",),
+    ),
+    Mutant(
+        "modes that are named may be left out",
+        NORT,
+        "self._settings.modes is None and len(self.modes) > 1",
+        "len(self.modes) > 1",
+        (f"{CHOOSING}::test_a_search_keeps_all_modes_that_the_caller_names",),
+    ),
+    Mutant(
+        "noise bounds free paths",
+        PATHS,
+        "self._edges.get(candidate.noise, ",
+        "self._edges.get(None, ",
+        (f"{CHOOSING}::test_a_more_convex_path_that_is_free_is_not_bound_by_the_noise_of_the_first",),
+    ),
+    Mutant(
+        "a path ends at its first worse point",
+        CANDIDATES,
+        "CLEARLY_PAST = 2",
+        "CLEARLY_PAST = 1",
+        (f"{ROUTES}::test_a_path_ends_after_one_point_that_is_beyond_doubt_but_not_at_its_beginning",),
+    ),
+    Mutant(
+        "any difference ends a path",
+        CANDIDATES,
+        "HARDLY = 1e-3",
+        "HARDLY = 0.0",
+        (f"{ROUTES}::test_a_point_that_hardly_differs_does_not_end_a_path",),
+    ),
+    Mutant(
+        "gains do not fall",
+        CANDIDATES,
+        "last - gain * ratio / (1 - ratio) >",
+        "last - gain * ratio >",
+        (f"{ROUTES}::test_a_path_whose_gains_do_not_lead_past_the_rival_is_left",),
+    ),
+    Mutant(
+        "a mode loses its weight at once",
+        CANDIDATES,
+        "lowered = WEAKER * self.weights[place]",
+        "lowered = 0.0",
+        (f"{CHOOSING}::test_a_weight_falls_to_three_tenths_and_a_fiftieth_of_the_others_is_none",),
+    ),
+    Mutant(
+        "chance decides between trials",
+        BASE,
+        "STANDARD_ERRORS = 1.0",
+        "STANDARD_ERRORS = -9.0",
+        ("choosing/test_trials.py::test_one_standard_error_is_needed_to_be_better",),
+    ),
+    Mutant(
+        "any gain counts",
+        BASE,
+        "LEAST_GAIN = 2e-4",
+        "LEAST_GAIN = 0.0",
+        ("choosing/test_trials.py::test_a_gain_that_hardly_matters_is_none_however_certain",),
+    ),
+    Mutant(
+        "large losses decide",
+        BASE,
+        "np.quantile(others, CLIPPED_FROM) if clipped else np.inf",
+        "np.inf",
+        ("choosing/test_trials.py::test_few_large_losses_do_not_decide",),
+    ),
+    Mutant(
+        "a variation is never given up",
+        TRIALS,
+        "self._given_up = record.iteration >= FIRST_CHECK and",
+        "self._given_up = False and",
+        ("choosing/test_trials.py::test_a_variation_that_loses_is_given_up_and_counts_as_finished",),
+    ),
+    Mutant(
+        "an axis starts from its first value",
+        WALK,
+        "chosen[axis.setting] = getattr(trials.leader.method, axis.setting)",
+        "pass",
+        ("choosing/test_walk.py::test_each_axis_is_walked_from_the_best_of_the_last",),
+    ),
+    # Stages
+    Mutant(
+        "a recipe has no rounds",
+        RUN,
+        "for _ in range(recipe.rounds):",
+        "for _ in range(0):",
+        (f"{LAST}::test_a_recipe_fits_the_effects_again_beside_the_answer_as_often_as_it_says",),
+    ),
+    Mutant(
+        "a recipe has one round",
+        RUN,
+        "for _ in range(recipe.rounds):",
+        "for _ in range(min(recipe.rounds, 1)):",
+        (f"{LAST}::test_a_recipe_fits_the_effects_again_beside_the_answer_as_often_as_it_says",),
+    ),
+    Mutant(
+        "rounds are not searched for",
+        CHOOSE,
+        "MOST_ROUNDS = 2",
+        "MOST_ROUNDS = 0",
+        (f"{LAST}::test_rounds_are_searched_for_where_the_effects_and_the_answer_overlap",),
+    ),
+    Mutant(
+        "the last fit has no stages after the method",
+        RUN,
+        "for stage in recipe.after:",
+        "for stage in ():",
+        (f"{LAST}::test_a_polish_is_done_to_the_answer_of_all_entries",),
+    ),
+    Mutant(
+        "no polish is kept",
+        POLISH,
+        "bool(losses.sum() < before.sum())",
+        "False",
+        (f"{LAST}::test_a_polish_is_done_to_the_answer_of_all_entries",),
+    ),
+    Mutant(
+        "a polish keeps what is beyond the gap",
+        POLISH,
+        "ratios.max(initial=0) > GAP",
+        "ratios.max(initial=0) > 1e9",
+        (f"{CHOOSING}::test_a_polish_lets_noise_go_in_some_modes_where_others_have_none",),
+    ),
+    Mutant(
+        "every mode is smooth",
+        FIELD,
+        "ratio < ALIKE and _has_order(observations, mode, differences)",
+        "True",
+        ("choosing/test_smooth_field.py",),
+    ),
+    Mutant(
+        "corrupt entries are judged once",
+        JUDGING,
+        "for _ in range(judge.rounds):",
+        "for _ in range(1):",
+        ("choosing/test_judging.py",),
+    ),
+    Mutant(
+        "a fold is judged by a fit that saw it",
+        JUDGING,
+        "self._folds != number",
+        "self._folds == self._folds",
+        ("choosing/test_judging.py::test_a_fold_is_not_seen_in_later_rounds_either",),
+    ),
+)
