@@ -9,6 +9,7 @@ from tensorfill import Choice, Observations, complete
 from tensorfill.choosing.error_bars import ErrorBars, SliceErrors
 from tensorfill.choosing.error_scale import ErrorScale, Groups
 from tensorfill.choosing.holdout.held_out import HeldOut
+from tensorfill.models.slices import Empty
 
 SHAPE = (40, 30)
 
@@ -169,9 +170,11 @@ def test_a_new_entry_counts_with_the_mean_weight():
 @pytest.mark.parametrize(("slices", "share", "rank"), [(9, 0.5, 0.5556), (9, 0.9, 1.0), (19, 0.9, 0.9474)])
 def test_a_new_slice_is_one_more_slice(slices, share, rank):
     residuals = np.random.default_rng(0).exponential(size=10_000)
-    found = SliceErrors(0, np.array([3]), residuals, slices).half_width(share)
+    found = SliceErrors(0, Empty(5, np.array([0, 1, 2, 4]), True), residuals, slices).half_width(share)
     assert found == pytest.approx(np.quantile(residuals, rank), rel=0.01)
-    assert np.isinf(SliceErrors(0, np.array([3]), residuals, slices).half_width(slices / (slices + 0.9)))
+    assert np.isinf(
+        SliceErrors(0, Empty(5, np.array([0, 1, 2, 4]), True), residuals, slices).half_width(slices / (slices + 0.9))
+    )
 
 
 # What errors may depend on
@@ -203,7 +206,7 @@ def test_predictions_are_grouped_with_fifty_entries_or_more_in_each(count, bins)
 
 def test_an_entry_in_two_empty_slices_has_no_interval():
     """Whole slices were held out along each mode alone, and nothing like an entry in two empty ones."""
-    slices = [SliceErrors(mode, np.array([3]), np.arange(1.0, 100.0), 50) for mode in (0, 1)]
+    slices = [SliceErrors(mode, Empty(5, np.array([0, 1, 2, 4]), True), np.arange(1.0, 100.0), 50) for mode in (0, 1)]
     bars = ErrorBars(np.ones(50), slices=slices)
     half = bars.half_widths(np.array([[0, 0], [3, 0], [0, 3], [3, 3]]), 0.8)
     assert half[0] == 1.0

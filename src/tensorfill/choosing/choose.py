@@ -105,20 +105,20 @@ class Contest:
         return [*self.quick, *self.fields]
 
     def or_simpler(self, scored: Scored | None) -> Scored:
-        """Return an answer, or the simple one that has a lower loss at entries that took no part in the choice."""
-        simple = min(self.simple, key=lambda each: float(each.losses.mean()))
-        return simple if scored is None or self._honest_loss(simple) < self._honest_loss(scored) else scored
-
-    def _honest_loss(self, scored: Scored) -> float:
-        return self.inflation(scored) ** 2 * float(scored.losses.mean())
+        """Return an answer, or the best simple one if its loss is lower than the other's will be at other entries."""
+        best = min(self.simple, key=lambda each: float(each.losses.mean()))
+        if scored is not None and self.inflation(scored) ** 2 * scored.losses.mean() <= best.losses.mean():
+            best = scored
+        # The choice is among these too from here on.
+        self.judged.extend(each.losses for each in self.simple)
+        return best
 
     def inflation(self, scored: Scored) -> float:
         """Return by how much the errors of an answer at other entries are larger than at those that chose it.
 
-        It is 1 for simple answers, which are few, and for scores, whose errors are not on the scale of their losses.
+        It is 1 for scores, whose errors are not on the scale of their losses.
         """
-        chosen_by_errors = is_of_differences(self.problem.loss) and scored not in self.simple
-        return inflation(self.judged, scored.losses) if chosen_by_errors else 1.0
+        return inflation(self.judged, scored.losses) if is_of_differences(self.problem.loss) else 1.0
 
     @cached_property
     def rival(self) -> float:

@@ -52,5 +52,6 @@ def inflation(judged: Sequence[Floats], chosen: Floats) -> float:
     usable = others.any(axis=1)
     drawn, others = drawn[usable], others[usable]
     best = np.argmin(losses @ drawn.T, axis=0)
-    honest = np.einsum("bn,bn->b", losses[best], others) / others.sum(axis=1)
-    return float(np.sqrt(max(honest.mean() / chosen.mean(dtype=np.float64), 1.0)))
+    # What is left of the answer itself at the same entries is subtracted, which does not change the mean.
+    beyond = np.einsum("bn,bn->b", losses[best] - chosen, others) / others.sum(axis=1)
+    return float(np.sqrt(1 + max(float(beyond.mean()) / float(chosen.mean(dtype=np.float64)), 0.0)))

@@ -60,7 +60,15 @@ def measured(fit: Fit) -> str:
 
 def compared_in_words(fit: Fit) -> str:
     """Return the errors of simple baselines on the same held-out entries."""
-    return "; ".join(f"{each.in_words(fit.labels)}: {written(each.error)}" for each in fit.baselines)
+    simple = "; ".join(f"{each.in_words(fit.labels)}: {written(each.error)}" for each in fit.baselines)
+    raw = fit.held_out_error / (1 + _correction(fit))
+    return f"{written(raw)} before it was raised; {simple}" if simple and _correction(fit) else simple
+
+
+def _correction(fit: Fit) -> float:
+    """Return by how much the error was raised, because held-out entries chose the settings; 0 if it is negligible."""
+    more = 0.0 if fit.error_bars is None else fit.error_bars.inflation - 1
+    return more if more > WORTH_SAYING else 0.0
 
 
 def _data(fit: Fit) -> str:
@@ -112,5 +120,5 @@ def _error(fit: Fit) -> str:
     holdout = fit.recipe.holdout
     which = "" if holdout is None else f" ({holdout.in_words(fit.labels)})"
     text = f"{written(fit.held_out_error)} on {len(fit.residuals):,} held-out entries{which}, {measured(fit)}"
-    more = 0.0 if fit.error_bars is None else fit.error_bars.inflation - 1
-    return f"{text}, raised by {percent(more)} because they chose the settings" if more > WORTH_SAYING else text
+    more = _correction(fit)
+    return f"{text}, raised by {percent(more)} because they chose the settings" if more else text

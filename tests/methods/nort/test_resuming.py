@@ -9,6 +9,7 @@ import pytest
 
 from tensorfill import Clock, Nort, Observations
 from tensorfill.datasets import synthetic
+from tensorfill.io.source import Source
 from tensorfill.io.storing import Entry, read_entry
 from tensorfill.losses import Square
 from tensorfill.methods.base import Resumable
@@ -33,10 +34,11 @@ SETTINGS = {
 
 def through_a_file(state, path):
     """Return a state after it was written and read."""
+    entry = Entry.of("state", state)
     with zipfile.ZipFile(path, "w") as file:
-        Entry.of("state", state).write("state", file)
+        entry.write("state", file)
     with zipfile.ZipFile(path) as file:
-        return read_entry("state", file)
+        return read_entry("state", file, entry.digest, Source(path))
 
 
 def same(one, other):
