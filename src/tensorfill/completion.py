@@ -101,9 +101,10 @@ def complete(
         a sentence that asks for this or for `value`. With ``"long"``, all columns but that of the values are labels.
     method
         ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
-        noise, it tries NORT too, and held-out entries choose. Otherwise the name of a method: ``"nort"``, ``"grow"``,
-        ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object with its settings; or a list of
-        these, to choose the best on held-out entries. Open settings of a method are chosen there too.
+        noise, it tries NORT too, and held-out entries choose. If the mean, the effects of each index, interpolation or
+        a smooth field is better than both, that is the answer. Otherwise the name of a method: ``"nort"``, ``"grow"``,
+        ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object with its settings; or a list of these, to choose
+        the best on held-out entries. Open settings of a method are chosen there too.
     loss
         How predictions are compared with observations: ``"square"``; ``"huber"``; ``"logistic"`` for values of two
         kinds and ``"poisson"`` for counts, which predict probabilities and expected counts; ``"l1"``,
