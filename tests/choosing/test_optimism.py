@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Choice, Observations, complete, load
-from tensorfill.choosing.optimism import DRAWS, ENOUGH, inflation
+from tensorfill.choosing.optimism import DIVISIONS, ENOUGH, FOLDS, inflation
 
 
 def best_of(answers):
@@ -34,14 +34,13 @@ class TestInflation:
     def test_against_loops(self):
         random = np.random.default_rng(1)
         answers = random.exponential(size=(7, 12))
-        best = best_of(answers)
-        draws = np.random.default_rng(0).multinomial(12, np.full(12, 1 / 12), size=DRAWS)
-        honest = []
-        for counts in draws:
-            chosen = min(answers, key=lambda losses: sum(losses * counts))
-            others = np.flatnonzero(counts == 0)
-            if len(others):
-                honest.append(np.mean(chosen[others]) - np.mean(best[others]) + best.mean())
+        best, draws, honest = best_of(answers), np.random.default_rng(0), []
+        for _ in range(DIVISIONS):
+            fold = draws.permutation(12) % FOLDS
+            honest.append(0.0)
+            for number in range(FOLDS):
+                chosen = min(answers, key=lambda losses: losses[fold != number].sum())
+                honest[-1] += chosen[fold == number].sum() / 12
         assert inflation(list(answers), best) == pytest.approx(np.sqrt(np.mean(honest) / best.mean()))
 
     @pytest.mark.parametrize(

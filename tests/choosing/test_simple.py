@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensorfill import Interpolation, Observations, Problem, complete, load
+from tensorfill import Centre, Effects, Interpolation, Mean, Observations, Problem, SmoothField, complete, load
 from tensorfill.losses import Huber, Logistic, Poisson, Square, prepare
 from tensorfill.methods.effects.additive import fit_additive
-from tensorfill.methods.simple.mean import Mean, mean_of
+from tensorfill.methods.simple.mean import mean_of
 from tests.refusal import refuses
 
 
@@ -102,6 +102,27 @@ class TestInterpolationThatWins:
         named = pd.DataFrame(data, index=[f"r{n}" for n in range(9)], columns=[f"c{n}" for n in range(40)])
         fit = complete(named, smooth=None, rng=0)
         assert all(each.kind != "interpolation" for each in fit.baselines)
+
+
+def test_a_field_alone_that_wins_is_repeated():
+    rows, columns = np.linspace(0, 1, 40)[:, None], np.linspace(0, 1, 30)
+    data = np.exp(-30 * (rows - columns) ** 2) + 0.02 * np.random.default_rng(0).standard_normal((40, 30))
+    data[np.random.default_rng(1).random(data.shape) < 0.4] = np.nan
+    fit = complete(data, rng=0)
+    assert fit.method == Effects()
+    assert fit.recipe.after[0].alone
+    assert "smooth field alone" in str(fit)
+    again = complete(data, **fit.recipe.arguments())
+    np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
+
+
+@pytest.mark.parametrize("method", [Mean(), Effects(), Interpolation(along=1)], ids=repr)
+def test_a_simple_method_goes_with_the_stages_that_it_is_chosen_with(method):
+    data, _ = walks()
+    field = SmoothField({1: 1.0}, 0.1, low_rank=False)
+    fit = complete(data, method=method, centre=Centre(), smooth=field, rng=0)
+    assert np.isfinite(fit.to_dense()).all()
+    assert [type(stage) for stage in fit.recipe.stages] == [Centre, SmoothField]
 
 
 def test_a_run_that_is_stopped_at_once_fits_its_simple_answer_to_all_entries():

@@ -1,9 +1,9 @@
 """How much too low the error of the best of many answers is at the entries by which it was chosen.
 
-The best of many answers is best partly by chance. The bootstrap shows by how much (Tsamardinos, Greasidou and
-Borboudakis 2018): held-out entries are drawn with replacement, the answer that is best at the drawn ones is chosen, and
-its loss is measured at the others, which took no part in this choice. The mean of that over many draws is the loss of
-an answer that was chosen in this way.
+The best of many answers is best partly by chance. Cross-fitting shows by how much: the held-out entries are divided
+into folds, the answer that is best at all folds but one is chosen, and its loss is measured at that one, which took no
+part in this choice. The mean over all folds, of many random divisions, is the loss of an answer that was chosen in this
+way.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._support.types import Floats
+from .._support.types import Floats, Integers
 
-DRAWS = 200
-"""How often entries are drawn."""
+FOLDS, DIVISIONS = 5, 40
+"""The number of folds, and how often the entries are divided into them."""
 
 ENOUGH = 2_000
 """With more held-out entries than this, the best of a hundred answers is not better by chance."""
@@ -43,15 +43,22 @@ def inflation(judged: Sequence[Floats], chosen: Floats) -> float:
     """
     count = len(chosen)
     alike = [losses for losses in judged if len(losses) == count]
-    if not 1 < count <= ENOUGH or len(alike) < 2 or not chosen.mean() > 0:
+    if not FOLDS <= count <= ENOUGH or len(alike) < 2 or not chosen.mean() > 0:
         return 1.0
     losses = np.stack(alike).astype(np.float64)
+    beyond = [_beyond(losses, chosen.astype(np.float64), fold) for fold in _divisions(count)]
+    return float(np.sqrt(1 + max(float(np.mean(beyond)) / float(chosen.mean(dtype=np.float64)), 0.0)))
+
+
+def _divisions(count: int) -> list[Integers]:
+    """Return the fold of each entry, in several random divisions."""
     # Its own generator, so that the same seed gives the same answer with and without error bars.
-    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=DRAWS)
-    others = drawn == 0
-    usable = others.any(axis=1)
-    drawn, others = drawn[usable], others[usable]
-    best = np.argmin(losses @ drawn.T, axis=0)
-    # What is left of the answer itself at the same entries is subtracted, which does not change the mean.
-    beyond = np.einsum("bn,bn->b", losses[best] - chosen, others) / others.sum(axis=1)
-    return float(np.sqrt(1 + max(float(beyond.mean()) / float(chosen.mean(dtype=np.float64)), 0.0)))
+    random = np.random.default_rng(0)
+    return [random.permutation(count) % FOLDS for _ in range(DIVISIONS)]
+
+
+def _beyond(losses: Floats, chosen: Floats, fold: Integers) -> float:
+    """Return the mean loss, beyond that of the chosen answer, of those that the other folds choose for each fold."""
+    inside = fold == np.arange(FOLDS)[:, None]
+    best = np.argmin(losses @ ~inside.T, axis=0)
+    return float(np.mean((losses[best] - chosen)[inside]))

@@ -23,7 +23,7 @@ class Simple(Method):
         As in `Method`; nothing depends on them.
     """
 
-    stages: ClassVar[frozenset[str]] = frozenset({"centre"})
+    stages: ClassVar[frozenset[str]] = frozenset({"centre", "smooth"})
     descends: ClassVar[bool] = False
 
     max_iter: int = 2
