@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tensorfill import complete
+from tensorfill.io.storing import Entry
 from tests.io.test_checkpoints import SMALL, answer_of, quietly
 from tests.refusal import refuses
 
@@ -131,3 +132,21 @@ def test_a_small_file_takes_little_memory(sound, tmp_path, packing):
             assert tracemalloc.get_traced_memory()[1] < 2**24
         finally:
             tracemalloc.stop()
+
+
+@pytest.mark.parametrize("other", [[], 5, "x", None, {}], ids=repr)
+def test_an_answer_of_another_kind_is_refused_although_its_digest_is_right(sound, tmp_path, other):
+    members, whole = sound
+    path, header = tmp_path / "run.npz", header_of(members)
+    for name in (each.removesuffix(".json") for each in members if each.endswith(".json")):
+        arrays = {
+            each.removesuffix(".npy"): np.load(io.BytesIO(content))
+            for each, content in members.items()
+            if each.endswith(".npy") and each.partition(".")[0] == name
+        }
+        content = Entry(members[f"{name}.json"].decode(), arrays).content()
+        entry = Entry.of(name, content | {"answer": other})
+        kept = {each: of for each, of in members.items() if each.partition(".")[0] != name}
+        forged = changed(header, ("digests", name), entry.digest)
+        written(path, kept | {f"{name}.json": entry.words, "header.npy": as_array(json.dumps(forged))})
+        assert "damaged" in (outcome(path, whole) or "")

@@ -43,9 +43,11 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
 
 def _method(fit: Fit) -> str:
     """Return the name of the method, and of the others that were tried."""
+    from ..results.words import method_in_words
+
     others = [point.method.name for point in fit.path or () if point.method.name != fit.method.name]
     beside = f", better than {', '.join(dict.fromkeys(others))} on held-out entries" if others else ""
-    return f"{fit.method.name}{beside}"
+    return f"{method_in_words(fit)}{beside}"
 
 
 def _held_out(fit: Fit) -> str:

@@ -14,8 +14,8 @@ import threading
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -148,6 +148,9 @@ class Checkpoint(Journal):
         key = fingerprint(asked, rng)
         found = self._found(key, rng)
         if found is not None:
+            with self._blaming_the_file():
+                if not is_finished(found["answer"]):
+                    raise ValueError("an answer is not finished")
             return found["answer"]  # type: ignore[no-any-return]
         began = time.monotonic()
         answer = compute(_FileDraft(self, DRAFT + key))
@@ -176,17 +179,25 @@ class Checkpoint(Journal):
             if name not in self._bytes:
                 return None
             try:
-                content = self._new[name].content() if name in self._new else self._read(name)
-                if rng is not None:
-                    rng.bit_generator.state = content["rng"]
-                return content
+                with self._blaming_the_file():
+                    content = self._new[name].content() if name in self._new else self._read(name)
+                    if rng is not None:
+                        rng.bit_generator.state = content["rng"]
+                    return content
             except FileNotFoundError:
                 # The file was removed, so the work is repeated.
                 self._forget(name)
                 return None
-            except Exception as error:
-                # Damaged bytes raise errors of many kinds in the readers of zip files, arrays and JSON.
-                raise ValueError(f"{self.path} is damaged; {INSTEAD}.") from error
+
+    @contextmanager
+    def _blaming_the_file(self) -> Iterator[None]:
+        """Turn errors into one sentence: damaged bytes raise errors of many kinds in the readers of files."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{self.path} is damaged; {INSTEAD}.") from error
 
     def _read(self, name: str) -> Any:
         """Return an entry of the file."""

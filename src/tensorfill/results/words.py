@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._support.words import numbers, percent, sizes, written
 from ..choosing.doubts import doubt_of, doubt_of_variation
+from ..choosing.stages.base import After
 from ..losses import Logistic, is_score
 from ..methods.simple import Interpolation, Simple
 
@@ -94,16 +95,23 @@ def added_in_words(fit: Fit) -> str:
 
 
 def _method(fit: Fit) -> str:
-    alone = [stage for stage in fit.recipe.after if stage.alone]
-    parts = [f"{alone[0].title.lower()} alone"] if alone else [called(fit), *_ranks(fit)]
+    alone = _alone(fit)
+    parts = [method_in_words(fit), *([] if alone else _ranks(fit))]
     parts += [f"lam {numbers(fit.lam)}"] if fit.lam and not alone else []
     parts += [stage.brief for stage in fit.recipe.stages if stage.brief and stage not in alone]
     parts += [f"the best of {len(fit.path)} trials"] if fit.path is not None and len(fit.path) > 1 else []
     return ", ".join(parts)
 
 
-def called(fit: Fit) -> str:
-    """Return the name of the method, with the mode of an interpolation."""
+def _alone(fit: Fit) -> list[After]:
+    """Return the stages that do without the answer of the method."""
+    return [stage for stage in fit.recipe.after if isinstance(stage, After) and stage.alone]
+
+
+def method_in_words(fit: Fit) -> str:
+    """Return the name of the method, with the mode of an interpolation, or the stage that does without a method."""
+    for stage in _alone(fit):
+        return f"{stage.title.lower()} alone"
     along = f" along {fit.labels.in_words(fit.method.along)}" if isinstance(fit.method, Interpolation) else ""
     return f"{fit.method.name}{along}"
 
