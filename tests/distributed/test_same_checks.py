@@ -39,6 +39,13 @@ def test_all_zeros_are_completed(client):
     fit.close()
 
 
+def test_zeros_are_not_searched(client):
+    fit = tensorfill.complete(table_of(lambda coords, rng: np.zeros(len(coords))), client=client, rng=0, max_iter=3)
+    assert len(fit.path) == 1
+    assert fit.predict([[0, 0, 0]]).tolist() == [0.0]
+    fit.close()
+
+
 @pytest.mark.parametrize(("size", "dtype"), [(1e300, "float64"), (1e-100, "float64"), (1e20, "float32")])
 def test_extreme_values_are_refused_before_the_fit(client, size, dtype):
     table = table_of(lambda coords, rng: np.full(len(coords), size))

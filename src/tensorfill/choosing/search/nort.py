@@ -43,7 +43,8 @@ class NortSearch(PathFollower):
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
         self._begin(trials)
         top = self._top(self._family.first)
-        nothing = all(self._base.relates_nothing(problem, self.modes) for problem in trials.problems)
+        related = (not self._base.relates_nothing(problem, self.modes) for problem in trials.problems)
+        nothing = self._is_zero or not any(related)
         if any(split.adds for split in trials.local) or nothing:
             # The mean and the effects may explain the data, so zero is a candidate too.
             self._try(top.lower(-1), None)

@@ -56,6 +56,7 @@ class PathFollower:
         self._family = make_family(settings.penalty, settings.theta)  # type: ignore[arg-type]
         # Modes, rank limits and tau do not depend on the penalty, which is chosen later.
         self._base = replace(settings, lam=1.0, penalty=Nuclear(), theta="auto")
+        self._is_zero = False
         self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
         self._best_at: dict[float, Trial] = {}
@@ -132,6 +133,7 @@ class PathFollower:
         trials = self._trials
         largest = max(largest_cut(self._base, problem, trials.rng) for problem in trials.problems)
         # Data that is zero everywhere has no scale, and the answer is zero for any cut.
+        self._is_zero = largest == 0
         return Candidate(largest or 1.0, q, (1 / len(self.modes),) * len(self.modes))
 
     def _follow(
