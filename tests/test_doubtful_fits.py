@@ -25,7 +25,7 @@ def test_pure_noise_is_called_doubtful():
         fit = complete(noise(), rng=0)
     said = str(next(each.message for each in caught if DOUBT in str(each.message)))
     assert "held-out entries" in said
-    assert f"error on held-out entries is {np.sqrt(np.mean(fit.residuals**2)):.4g}" in said
+    assert f"error on held-out entries is {np.sqrt(np.mean(fit.held_out.errors**2)):.4g}" in said
     assert np.isfinite(fit.to_dense()).all()
 
 
