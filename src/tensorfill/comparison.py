@@ -226,7 +226,7 @@ def compare(
         rows: list[Contender] = []
         try:
             work, scaled = Work.of(job.task, made, Context(random, clock, display))
-            contest = work.contest(scaled, job.labelled.labels)
+            contest = work.contest(scaled)
             for method in scaled:
                 rows.append(_contender(contest, method, clock.part(1 / (len(made) - len(rows)))))
         except (Stopped, TimeUp, KeyboardInterrupt) as stop:

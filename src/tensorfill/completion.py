@@ -238,7 +238,7 @@ def complete(
         threads(n_jobs),
     ):
         context = Context(random, clock, display, callback, interrupts)
-        answer = completed(job.task, methods, context, labels, choosing=choosing, every=every, simple=simple)
+        answer = completed(job.task, methods, context, choosing=choosing, every=every, simple=simple)
         warn_of_empty_slices(answer, job.task, labels)
         warn_of_a_fit_near_zero(answer, job.task)
         warn_of_a_simple_answer(answer, labels)

@@ -15,7 +15,6 @@ from tensorfill.choosing.search.grow import GrowSearch
 from tensorfill.choosing.stages.smooth_field import SmoothField
 from tensorfill.choosing.task import Task
 from tensorfill.datasets import synthetic
-from tensorfill.labels import Labels
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
 from tensorfill.methods.tucker_als import TuckerAls
@@ -164,7 +163,7 @@ def test_the_last_polish_and_smoothing_obey_the_clock(monkeypatch, stage):
         return result
 
     monkeypatch.setattr(program, "_solved", late)
-    answer = work.best_of(methods, Labels.plain(2), every=True)
+    answer = work.best_of(methods, every=True)
     assert answer.recipe.stage(stage) is not None
     assert answer.result.status is Status.TIME_LIMIT
     assert rmse(answer.result.model.to_dense(), truth) < 0.5 * truth.std()
@@ -214,7 +213,7 @@ def test_a_robust_first_fit_shows_its_progress(capsys):
 
     task = Task(DATA.observations, "l1", asked={"smooth": None})
     work, methods = Work.of(task, [Nort()], Context(np.random.default_rng(0), display=Spy()))
-    work.best_of(methods, Labels.plain(3), every=True)
+    work.best_of(methods, every=True)
     begun = [each[1] for each in shown if each[0] == "begin"]
     assert begun[0] == "looking for corrupt entries"
     assert "fitting all entries" in begun
@@ -272,7 +271,7 @@ def test_an_answer_far_behind_a_field_is_brought_to_the_end_only_if_it_is_the_be
     monkeypatch.setattr(choose.Contest, "rival", of_a_field)
     task = Task(DATA.observations, Square(), asked={"smooth": None, "centre": False})
     work, methods = Work.of(task, [TuckerAls(rank=1), TuckerAls(rank=2)], Context(np.random.default_rng(0)))
-    answer = work.best_of(methods, Labels.plain(3), every=False)
+    answer = work.best_of(methods, every=False)
     assert seen == ended
     assert answer.recipe.method.rank == 2
 

@@ -15,7 +15,6 @@ from tensorfill.choosing import choose as choosing
 from tensorfill.choosing.choose import Contest
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
-from tensorfill.choosing.stages.base import AutoAmong
 from tensorfill.choosing.stages.smooth_field import SmoothField, smooth_modes
 from tensorfill.choosing.task import taken_in
 from tensorfill.labels import Labelled, Labels
@@ -180,16 +179,10 @@ def test_texts_have_no_order_so_that_auto_finds_no_field_along_them(labels, mode
     data = Labelled(Observations.from_dense(holes), named)
     for said in ({}, {"smooth": "auto"}):
         task = taken_in(data, **said).task
-        assert list(smooth_modes(task.observations, task.asked["smooth"])) == modes
+        assert list(smooth_modes(task.observations, task.asked["smooth"], task.unordered)) == modes
         assert task.stages_asked() == []
     # A mode that is named is smooth, whatever its labels.
     assert list(smooth_modes(data.observations, taken_in(data, smooth=["place"]).task.asked["smooth"])) == [0]
-
-
-def test_auto_is_nothing_if_no_mode_has_an_order():
-    texts = Labels(("a", "b"), (np.array(list("abcdefghij")), np.array(list("klmnopqrst"))))
-    wave = np.add.outer(np.arange(10.0), np.arange(10.0))
-    assert taken_in(Labelled(Observations.from_dense(wave), texts)).task.asked["smooth"] is None
 
 
 def test_auto_among_ordered_modes_is_kept_only_if_it_gains():
@@ -197,4 +190,5 @@ def test_auto_among_ordered_modes_is_kept_only_if_it_gains():
     data = Labelled(Observations.from_dense(holes), Labels(("a", "b", "c"), (None, None, np.array(["r", "g", "b"]))))
     fit = complete(data, method="softimpute", rng=0)
     assert list(fit.recipe.stage(SmoothField).modes) == [0, 1]
-    assert SmoothField.is_kept(AutoAmong((0, 1)), np.ones(3), np.ones(3), is_better=False) is False
+    named = complete(data, method="softimpute", smooth=["a"], rng=0)
+    assert list(named.recipe.stage(SmoothField).modes) == [0]

@@ -91,7 +91,8 @@ class Contest:
         found: dict[type[After], Sequence[Sequence[After]]] = {}
         for kind in stages_after():
             asked = self.asked.get(kind.name, "auto")
-            found[kind] = [[asked]] if isinstance(asked, kind) else kind.proposed(self.problem, asked, self.graphs)
+            without = {*self.graphs, *(self.unordered if asked == "auto" else ())}
+            found[kind] = [[asked]] if isinstance(asked, kind) else kind.proposed(self.problem, asked, without)
         return found
 
     @cached_property

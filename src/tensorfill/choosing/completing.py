@@ -16,7 +16,6 @@ import numpy as np
 from .._support.clock import Clock, TimeUp
 from .._support.types import Booleans, Floats
 from ..graphs import KernelGraph
-from ..labels import Labels
 from ..losses import Square
 from ..losses.robust import EFFICIENT, is_robust, make_robust, noise_scale
 from ..methods.base import Callback, Method, Record, Result, Stopped
@@ -84,7 +83,6 @@ def completed(
     task: Task,
     methods: Sequence[Method],
     context: Context,
-    labels: Labels,
     *,
     choosing: bool,
     every: bool,
@@ -100,8 +98,6 @@ def completed(
         The methods to try.
     context
         The clock and the rest that accompanies the run.
-    labels
-        The labels of the data.
     choosing
         Whether entries are held out to choose what is left open.
     every
@@ -110,7 +106,7 @@ def completed(
         Whether simple answers are contenders too.
     """
     work, methods = Work.of(task, methods, context)
-    answer = work.best_of(methods, labels, every=every, simple=simple) if choosing else work.as_given(methods[0])
+    answer = work.best_of(methods, every=every, simple=simple) if choosing else work.as_given(methods[0])
     answer = filled(answer, work.places, work.fitted, tuple(task.graphs))
     return work.context.scale.up(answer, answer.recipe.method)
 
@@ -166,7 +162,7 @@ class Work:
             return self._best_so_far(stop)
         return Answer(_resolved(recipe, problem), result, corrupt=self._corrupt_beside(result.model))
 
-    def contest(self, methods: Sequence[Method], labels: Labels) -> Contest:
+    def contest(self, methods: Sequence[Method]) -> Contest:
         """Choose the width of kernels, judge which entries are corrupt, if the loss asks for it, and hold entries out.
 
         If every method takes the robust loss itself, all entries stay, and held-out ones are judged by that loss too.
@@ -180,15 +176,14 @@ class Work:
         mu = next((stage.mu for stage in task.before if isinstance(stage, Graphs)), None)
         given = tuple(stage for stage in task.before if not isinstance(stage, Graphs | Centre))
         splits = [replace(split, mu=mu).by(given, context.clock) for split in splits]
-        unordered = {mode for mode in range(len(labels.names)) if not labels.has_order(mode)}
-        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given, unordered)
+        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given, task.unordered)
         return self._contest
 
-    def best_of(self, methods: Sequence[Method], labels: Labels, *, every: bool, simple: bool = False) -> Answer:
+    def best_of(self, methods: Sequence[Method], *, every: bool, simple: bool = False) -> Answer:
         """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it."""
         try:
             with self.context.interrupts.welcome():
-                contest = self.contest(methods, labels)
+                contest = self.contest(methods)
                 scored = choose(contest, methods, every=every, simple=simple)
                 recipe, result = self._refitted(contest, scored)
         except STOPS as stop:

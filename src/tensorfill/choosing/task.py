@@ -24,7 +24,7 @@ from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
-from .stages.base import After, AutoAmong, Before, Stage, is_left_open
+from .stages.base import After, Before, Stage
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
 from .stages.scale import check_size, rounded
@@ -53,6 +53,8 @@ class Task:
         Laplacians by mode, or kernels whose width is yet to be chosen.
     asked
         What is said of each stage, by its name; a stage itself, with all its settings, leaves nothing to choose.
+    unordered
+        The modes whose labels have no order.
     start
         A model to start the fit of all entries from, if nothing is left to choose.
     """
@@ -63,14 +65,13 @@ class Task:
     same: tuple[int, int] | None = None
     graphs: Mapping[int, Graph | KernelGraph] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=lambda: dict(LEFT_OPEN))
+    unordered: frozenset[int] = frozenset()
     start: Model | None = None
 
     def stages_asked(self) -> list[str]:
         """Return the stages that the caller asks for, rather than leaves to held-out entries."""
         named = ["laplacian"] if self.graphs and "laplacian" not in self.asked else []
-        return named + [
-            name for name, asked in self.asked.items() if not is_left_open(asked) and asked not in (None, False)
-        ]
+        return named + [name for name, asked in self.asked.items() if asked not in ("auto", None, False)]
 
     @property
     def is_open(self) -> bool:
@@ -91,7 +92,7 @@ class Task:
     def ordered_modes(self) -> set[int]:
         """The modes whose slices all matter: with a graph, with smooth neighbours, or the same as another mode."""
         smooth = self.asked.get("smooth")
-        named = smooth.modes if isinstance(smooth, Stage) else () if is_left_open(smooth) else smooth or ()
+        named = smooth.modes if isinstance(smooth, Stage) else () if isinstance(smooth, str) else smooth or ()
         # Entries to choose by may lie in any slice.
         every = range(self.observations.ndim) if isinstance(self.choice.validation, Observations) else ()
         return {*self.graphs, *(self.same or ()), *named, *every}
@@ -175,8 +176,6 @@ def taken_in(
     observations = rounded(taken.observations, dtype)
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
-    if isinstance(smooth, str) and smooth == "auto":
-        smooth_by_number = AutoAmong.of(labels)
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
     prepared, fitted = loss, observations
     if is_robust(loss):
@@ -194,6 +193,7 @@ def taken_in(
         graphs=checked_graphs(graphs, fitted.shape),
         asked={name: said for name, said in given.items() if name != "laplacian" or isinstance(said, Stage)}
         | {"smooth": smooth_by_number},
+        unordered=frozenset(mode for mode in range(len(labels.names)) if not labels.has_order(mode)),
         start=start,
     )
     return Job(task, observations, taken)

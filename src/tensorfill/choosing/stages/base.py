@@ -140,7 +140,7 @@ class After(Stage):
         """
 
     @classmethod
-    def proposed(cls, problem: Problem, asked: Any, graphs: Collection[int]) -> Sequence[Sequence[After]]:
+    def proposed(cls, problem: Problem, asked: Any, without: Collection[int]) -> Sequence[Sequence[After]]:
         """Return the settings to try, in groups; each is tried in order while held-out entries gain.
 
         Parameters
@@ -148,9 +148,9 @@ class After(Stage):
         problem
             All entries.
         asked
-            What the caller says of this stage; ``"auto"`` for nothing, or `AutoAmong`.
-        graphs
-            The modes with a graph.
+            What the caller says of this stage; ``"auto"`` for nothing.
+        without
+            The modes with a graph and, if the caller says nothing, those whose labels have no order.
         """
         return ()
 
@@ -172,31 +172,7 @@ class After(Stage):
         is_better
             Whether the former are lower by more than chance.
         """
-        return is_better or not is_left_open(asked)
-
-
-@dataclass(frozen=True)
-class AutoAmong:
-    """``"auto"`` for some of the modes only.
-
-    Parameters
-    ----------
-    modes
-        The modes that are considered.
-    """
-
-    modes: tuple[int, ...]
-
-    @classmethod
-    def of(cls, labels: Labels) -> AutoAmong | str | None:
-        """Return what ``"auto"`` means for a stage that needs an order: None if no mode has one."""
-        modes = tuple(mode for mode in range(len(labels.names)) if labels.has_order(mode))
-        return "auto" if len(modes) == len(labels.names) else cls(modes) if modes else None
-
-
-def is_left_open(asked: Any) -> bool:
-    """Return whether the caller leaves a stage to held-out entries."""
-    return isinstance(asked, AutoAmong) or (isinstance(asked, str) and asked == "auto")
+        return is_better or asked != "auto"
 
 
 @dataclass(frozen=True, eq=False)

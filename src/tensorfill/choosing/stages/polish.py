@@ -65,7 +65,7 @@ class Polish(After):
         return method.solve(problem, start=model, rng=0, clock=clock).finished_or_stopped().model
 
     @classmethod
-    def proposed(cls, problem: Problem, asked: Any, graphs: Collection[int]) -> Sequence[Sequence[After]]:
+    def proposed(cls, problem: Problem, asked: Any, without: Collection[int]) -> Sequence[Sequence[After]]:
         """Return more and more sweeps, on all ranks and on those up to the gap."""
         if asked != "tucker":
             return ()

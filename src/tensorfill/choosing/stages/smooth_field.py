@@ -29,7 +29,7 @@ from ...labels import Labels
 from ...methods.problem import Problem
 from ...models import Dense, Model
 from ...observations import Observations
-from .base import After, AutoAmong, is_left_open
+from .base import After
 from .centre import is_of_differences
 
 LARGEST = 2**24
@@ -121,12 +121,11 @@ class SmoothField(After):
         return Dense(base + field, model.ranks if self.low_rank else (0,) * len(model.ranks))
 
     @classmethod
-    def proposed(cls, problem: Problem, asked: Any, graphs: Collection[int]) -> Sequence[Sequence[After]]:
+    def proposed(cls, problem: Problem, asked: Any, without: Collection[int]) -> Sequence[Sequence[After]]:
         """Return softer and softer fields, beside low rank and alone; modes with a graph are smooth already."""
         if not is_of_differences(problem.loss):
             return ()
-        found = smooth_modes(problem.observations, asked)
-        weights = {mode: weight for mode, weight in found.items() if mode not in graphs}
+        weights = smooth_modes(problem.observations, asked, without)
         if not weights:
             return ()
         return [[cls(weights, stiffness, low_rank) for stiffness in STIFFNESSES] for low_rank in (True, False)]
@@ -138,7 +137,9 @@ class SmoothField(After):
         return [each for each in alone if each.stiffness in USUAL_STIFFNESSES]
 
 
-def smooth_modes(observations: Observations, asked: Sequence[int] | AutoAmong | str | None) -> dict[int, float]:
+def smooth_modes(
+    observations: Observations, asked: Sequence[int] | str | None, without: Collection[int] = ()
+) -> dict[int, float]:
     """Return the weight c_m of each smooth mode; none if the tensor is too large.
 
     Parameters
@@ -146,8 +147,9 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | AutoAmong | 
     observations
         The observed entries.
     asked
-        The modes, or ``"auto"`` for those whose neighbouring observed entries agree more than distant ones; `AutoAmong`
-        if only some of the modes have an order.
+        The modes, or ``"auto"`` for those whose neighbouring observed entries agree more than distant ones.
+    without
+        Modes that are left out.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | AutoAmong | 
     shape = observations.shape
     if asked is None:
         return {}
-    automatic = is_left_open(asked)
+    automatic = isinstance(asked, str) and asked == "auto"
     if not automatic and (isinstance(asked, str) or not isinstance(asked, Iterable)):
         raise ValueError(
             f"smooth must be 'auto', None or the modes whose neighbours are alike, but {asked!r} was given."
@@ -170,12 +172,10 @@ def smooth_modes(observations: Observations, asked: Sequence[int] | AutoAmong | 
             f"smooth takes tensors of up to {LARGEST:,} entries, but the shape {shape} has {math.prod(shape):,}; "
             "leave it out."
         )
-    among = asked.modes if isinstance(asked, AutoAmong) else asked
-    named: Iterable[int] = range(len(shape)) if isinstance(among, str) else among
-    considered = [mode_number(mode, "smooth", len(shape)) for mode in named]
+    named = range(len(shape)) if automatic else [mode_number(mode, "smooth", len(shape)) for mode in asked]
     spread = 2 * float(np.var(observations.values, dtype=np.float64))
     ratios: dict[int, float] = {}
-    for mode in considered:
+    for mode in (mode for mode in named if mode not in without):
         differences = neighbour_differences(observations, mode)
         enough = len(differences) >= FEWEST_PAIRS and spread > 0
         ratio = float(np.mean(differences**2, dtype=np.float64)) / spread if enough else ALIKE
