@@ -84,6 +84,19 @@ def column(value: Callable[[int], float], **options: Any) -> Extreme:
     return holding({(row, 3, 4): value(row) for row in range(SHAPE[0])}, **options)
 
 
+def of_rank_one(power: float) -> Extreme:
+    """Return a tensor of rank one, whose factors go from ``10**-power`` to ``10**power``."""
+    truth = np.einsum("i,j,k->ijk", *(np.logspace(-power, power, size) for size in SHAPE))
+    return Extreme(np.where(seen(), truth, np.nan), truth)
+
+
+def thin() -> tensorfill.Observations:
+    """Return 4,000 entries of a tensor of 20,000 x 3 x 2."""
+    rng = np.random.default_rng(0)
+    coords = np.unique(np.stack([rng.integers(size, size=4000) for size in (20_000, 3, 2)], axis=1), axis=0)
+    return tensorfill.Observations(coords, rng.standard_normal(len(coords)), (20_000, 3, 2))
+
+
 def counts(rate: float) -> Array:
     """Return counts around a rate, some missing."""
     rates = rate * np.exp(0.3 * low_rank())
@@ -134,6 +147,8 @@ EXTREMES: dict[str, Callable[[], Extreme]] = {
     "delta 1e-300": lambda: scaled(1.0, method="nort", lam=1e-3, loss=tensorfill.losses.Huber(1e-300)),
     "ridge 1e+300": lambda: scaled(1.0, method="cp", rank=2, ridge=1e300),
     "tol 0": lambda: scaled(1.0, method="nort", lam=1.0, tol=0.0, max_iter=200),
+    "rank 20000": lambda: scaled(1.0, method="cp", rank=20_000),
+    "a long mode and two short ones": lambda: Extreme(thin(), options={"time_limit": 2}),
     "bounds 1e+300": lambda: scaled(1e100, bounds=(-1e300, 1e300)),
     # Hardly any data
     "nothing but zeros": lambda: Extreme(np.where(seen(), 0.0, np.nan)),
@@ -150,6 +165,9 @@ EXTREMES: dict[str, Callable[[], Extreme]] = {
     # Wide ranges
     "1e+09 and a little, float64": lambda: scaled(1.0, offset=1e9),
     "1e+09 and a little, float32": lambda: scaled(1e4, offset=1e9, dtype="float32"),
+    "1.7e+09 and a little, float32": lambda: scaled(1.0, offset=1.7e9, dtype="float32"),
+    "rank one from 1e-06 to 1e+06": lambda: of_rank_one(2.0),
+    "rank one from 1e-15 to 1e+15": lambda: of_rank_one(5.0),
     "1e+15 and a little": lambda: scaled(1.0, offset=1e15),
     "-1e+100 and a hundredth": lambda: scaled(1e98, offset=-1e100),
     "one entry of 1e+100": lambda: with_outlier(1e100),
