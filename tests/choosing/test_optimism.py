@@ -51,6 +51,12 @@ class TestInflation:
     def test_it_is_one_if_there_is_nothing_to_correct(self, answers):
         assert inflation(answers, answers[0]) == 1.0
 
+    def test_answers_that_are_exact_are_alike(self):
+        # The second is exact to the last bit at most entries, but far off at two of them.
+        exact, at_most, bad = np.full(20, 1e-18), np.zeros(20), np.ones(20)
+        at_most[:2] = 5.0
+        assert inflation([exact, at_most, bad], exact) == 1.0
+
     def test_it_is_never_below_one(self):
         # The chosen answer may be another than the best on average, by the rules of a search.
         random = np.random.default_rng(0)

@@ -345,7 +345,7 @@ class TestHeldOut:
         assert scatter.get_title() == f"all {len(fit.residuals):,} held-out entries"
         np.testing.assert_array_equal(scatter.lines[0].get_xdata(), fit.held_out.observed)
         np.testing.assert_allclose(scatter.lines[0].get_ydata(), fit.held_out.predicted)
-        np.testing.assert_allclose(np.abs(residuals.lines[0].get_ydata()), fit.residuals)
+        np.testing.assert_allclose(residuals.lines[0].get_ydata(), fit.held_out.errors)
 
     def test_many_entries_are_sampled_and_the_title_says_so(self):
         axes = plots.held_out(examples.given())

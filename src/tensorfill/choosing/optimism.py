@@ -17,6 +17,9 @@ from .._support.types import Floats, Integers
 FOLDS, DIVISIONS = 5, 40
 """The number of folds, and how often the entries are divided into them."""
 
+EXACT = 1e-12
+"""Losses below this share of the mean loss of the worst answer are all alike: both answers are exact there."""
+
 ENOUGH = 2_000
 """With more held-out entries than this, the best of a hundred answers is not better by chance."""
 
@@ -42,12 +45,14 @@ def inflation(judged: Sequence[Floats], chosen: Floats) -> float:
     1.0
     """
     count = len(chosen)
-    alike = [losses for losses in judged if len(losses) == count]
-    if not FOLDS <= count <= ENOUGH or len(alike) < 2 or not chosen.mean() > 0:
+    others = [losses for losses in judged if len(losses) == count]
+    if not FOLDS <= count <= ENOUGH or len(others) < 2 or not chosen.mean() > 0:
         return 1.0
-    losses = np.stack(alike).astype(np.float64)
-    beyond = [_beyond(losses, chosen.astype(np.float64), fold) for fold in _divisions(count)]
-    return float(np.sqrt(1 + max(float(np.mean(beyond)) / float(chosen.mean(dtype=np.float64)), 0.0)))
+    # The chosen answer comes first, because the first of equally good ones is taken.
+    losses = np.stack([chosen, *others]).astype(np.float64)
+    losses = np.maximum(losses, EXACT * losses.mean(axis=1).max())
+    beyond = np.mean([_beyond(losses, fold) for fold in _divisions(count)])
+    return float(np.sqrt(1 + max(float(beyond / losses[0].mean()), 0.0)))
 
 
 def _divisions(count: int) -> list[Integers]:
@@ -57,8 +62,8 @@ def _divisions(count: int) -> list[Integers]:
     return [random.permutation(count) % FOLDS for _ in range(DIVISIONS)]
 
 
-def _beyond(losses: Floats, chosen: Floats, fold: Integers) -> float:
-    """Return the mean loss, beyond that of the chosen answer, of those that the other folds choose for each fold."""
+def _beyond(losses: Floats, fold: Integers) -> float:
+    """Return the mean loss, beyond that of the first answer, of those that the other folds choose for each fold."""
     inside = fold == np.arange(FOLDS)[:, None]
     best = np.argmin(losses @ ~inside.T, axis=0)
-    return float(np.mean((losses[best] - chosen)[inside]))
+    return float(np.mean((losses[best] - losses[0])[inside]))
