@@ -83,6 +83,13 @@ class TestInterpolationThatWins:
         more = fit.update(Observations(missing, whole[tuple(missing.T)], data.shape))
         np.testing.assert_allclose(more.predict(missing), whole[tuple(missing.T)])
 
+    def test_has_no_factors_and_its_report_speaks_of_no_field_alone(self, fit, tmp_path):
+        refuses(ValueError, ["no factors", "interpolation", "smooth=None"], fit.factors)
+        fit.report(tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text("utf-8")
+        assert "It has no low-rank part" in page
+        assert "field alone is the answer" not in page
+
     def test_has_intervals(self, fit):
         data, whole = walks()
         missing = np.argwhere(np.isnan(data))

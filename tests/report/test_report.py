@@ -144,7 +144,7 @@ class TestWhatItSays:
         fit, whole = examples.picture()
         found = Read(page.rendered(fit, original=whole))
         assert "stored entry by entry" in found.said
-        assert "the smooth field alone is the answer" in found.said
+        assert "It has no low-rank part" in found.said
         assert "along mode 0 and mode 1, alone, without low rank, with stiffness 0.1" in found.said
         assert "whole fibres along mode 2" in found.said
         assert "singular values of each" not in found.said

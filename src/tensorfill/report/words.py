@@ -35,7 +35,7 @@ MODELS_IN_WORDS = {
     "tucker": "a Tucker model",
     "cp": "a CP model",
     "centred": "a mean, the effect of each index, and a low-rank model",
-    "dense": "stored entry by entry, because a smooth field is part of it",
+    "dense": "stored entry by entry, as a smooth field or an interpolation is",
 }
 
 

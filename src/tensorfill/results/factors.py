@@ -149,8 +149,8 @@ def factors_of(model: Model, labels: Labels) -> Factors:
         columns = {part.mode: (_upright(np.asarray(part.u))[0], np.asarray(part.s)) for part in model.components}
     else:
         raise ValueError(
-            "There are no factors: the answer is stored entry by entry, because a smooth field is part of it; fit with "
-            "smooth=None for an answer of factors alone."
+            "There are no factors: the answer is stored entry by entry, as a smooth field or an interpolation is; fit "
+            "with smooth=None and a method such as 'grow' for an answer of factors alone."
         )
     named = {
         labels.names[mode]: Factor(labels.names[mode], _keys(labels, mode, len(values)), values, weights)
