@@ -31,12 +31,12 @@ from .choosing.doubts import (
     warn_of_variation,
 )
 from .choosing.holdout.splits import Choice
+from .choosing.recipe import Share
 from .choosing.search.base import Path
 from .choosing.stages.base import Stage
 from .choosing.stages.present_slices import PresentSlices
 from .choosing.stages.table import STAGES
 from .choosing.task import Job, needs_choice, taken_in
-from .choosing.updating import core_of
 from .fit import Fit
 from .io.checkpoints import kept_seed, opened
 from .io.formats import read
@@ -46,6 +46,7 @@ from .methods.nort import Nort
 from .methods.problem import Problem
 from .methods.registry import METHODS, setting_names
 from .models import Model
+from .models.placed import core_of
 
 CLOSE = 0.75
 """How alike two names must be for one to be taken for the other misspelt."""
@@ -66,6 +67,7 @@ def complete(
     refine: str | Stage | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
+    blend: bool | Sequence[Share] = True,
     dtype: DTypeLike = np.float64,
     start: Fit | Model | None = None,
     time_limit: float | None = None,
@@ -139,6 +141,10 @@ def complete(
     choose
         What is held out, how much and how often; see `Choice`. If all settings are given, nothing is held out and there
         are no error bars, unless this is given.
+    blend
+        Whether the answer may be a weighted sum of several answers, if that is clearly better at held-out entries than
+        the best of them. Weights are not negative, and sum to one. It applies if several methods are tried, and False
+        keeps the best single answer. The `beside` of the recipe of a fit repeats its blend.
     dtype
         ``float64``, or ``float32`` at half the memory.
     start
@@ -216,6 +222,7 @@ def complete(
         refine=refine,
         choose=choose,
         start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
+        blend=blend,
         others=others,
     )
     labels = job.labelled.labels
@@ -228,17 +235,20 @@ def complete(
     warn_of_nothing_missing(job.observations, job.task.loss)
     every = method != "auto" or bool(job.task.stages_asked())
     simple = not every and not settings
+    several = simple or isinstance(method, list | tuple)
     with (
         Interrupts(clock) as interrupts,
         opened(
-            checkpoint, lambda: _identity(job, [*methods, every, simple], seed), fresh=resume is False
+            checkpoint, lambda: _identity(job, [*methods, every, simple, blend], seed), fresh=resume is False
         ) as clock.journal,
         Display(progress, clock) as display,
         one_blas_thread,
         threads(n_jobs),
     ):
         context = Context(random, clock, display, callback, interrupts)
-        answer = completed(job.task, methods, context, choosing=choosing, every=every, simple=simple)
+        answer = completed(
+            job.task, methods, context, choosing=choosing, every=every, simple=simple, blend=several and blend is True
+        )
         warn_of_empty_slices(answer, job.task, labels)
         warn_of_a_fit_near_zero(answer, job.task)
         warn_of_a_simple_answer(answer, labels)

@@ -17,9 +17,10 @@ from .adapters.wide_tables import ToWideTable
 from .choosing.completing import shown
 from .choosing.context import Context
 from .choosing.stages.scale import Scale, check_size
-from .choosing.updating import Thinned, core_of, grown, updated, with_graphs
+from .choosing.updating import Thinned, grown, updated, with_graphs
 from .losses import prepare
 from .methods.base import Status
+from .models.placed import core_of
 from .observations import Observations
 
 if TYPE_CHECKING:

@@ -41,6 +41,10 @@ ALIASES = {"cp_wopt": "cp"}
 AUTOMATIC = ("grow", "nort")
 """The methods that ``method="auto"`` tries, in this order: the second if the first leaves something to find."""
 
+FURTHER = ("cp", "lrtc")
+"""The methods that it tries after these if nothing at all is given, where data is small enough. They seldom win, but
+they err in other ways, so that a blend gains by them."""
+
 COMPARED = ("nort", "grow", "cp", "softimpute")
 """The methods that a comparison has by default."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -13,10 +14,16 @@ from ..losses import Square
 from ..losses.robust import is_robust, make_robust
 from ..methods.base import Method, Unsuited
 from ..methods.problem import Problem
-from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
+from ..methods.registry import AUTOMATIC, FURTHER, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
 from .holdout.splits import Choice
 from .task import Job, Task
+
+MOST_ENTRIES = 100_000
+"""With more observed entries than this, further methods take long, and there is less to gain by a blend."""
+
+LEAST_OBSERVED = 0.2
+"""Methods that hold the whole tensor are tried too if at least this share of so many entries could be observed."""
 
 MOST_NAMED = 6
 """The largest number of alternatives in the error message for a method."""
@@ -38,6 +45,8 @@ def candidates(
     several = method if isinstance(method, list | tuple) else [method]
     if automatic:
         named = automatic_choice if method == "auto" else tuple(METHODS)
+        if named is AUTOMATIC and not settings and not task.stages_asked():
+            named = (*named, *_further(task))
         several, settings = _automatic(named, settings, task.same)
     if not several:
         raise ValueError("method must name at least one method, but the list is empty.")
@@ -60,6 +69,15 @@ def candidates(
             continue
         found.append(made)
     return found
+
+
+def _further(task: Task) -> tuple[str, ...]:
+    """Return the methods that are worth a try beside the usual ones, by the size of the data."""
+    seen = task.observations
+    if len(seen) > MOST_ENTRIES:
+        return ()
+    small = math.prod(seen.shape) <= MOST_ENTRIES / LEAST_OBSERVED
+    return tuple(name for name in FURTHER if small or not METHODS[name].whole_tensors)
 
 
 def _check(method: Method, task: Task) -> None:

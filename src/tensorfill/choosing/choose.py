@@ -1,7 +1,8 @@
-"""Choosing a recipe: contenders are scored on the same held-out entries, and the best is kept.
+"""Choosing a recipe: contenders are scored on the same held-out entries; the answer is the best, or a blend.
 
-Each method chooses its settings by its search, on the data as it is and on centred data. The best of these is solved
-as far as the last fit will be, and gets the stages after the method by which held-out entries gain.
+Simple answers come first. Each method then chooses its settings by its search, on the data as it is and on centred
+data. The best of these are solved as far as the last fit will be, and get the stages after the method by which held-out
+entries gain. If a weighted sum of all these answers is clearly better than the best of them, that is the answer.
 """
 
 from __future__ import annotations
@@ -12,17 +13,23 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .._support.clock import Clock, TimeUp
 from .._support.types import Floats
 from ..graphs.reduction import Graph
 from ..losses import is_score
 from ..methods.base import Method, Status, Stopped
 from ..methods.problem import Problem
+from ..methods.registry import FURTHER
+from ..models import Blend, Model
+from .blending import blend_weights
 from .centring import are_balanced, are_needed, may_help, zero_of
 from .context import Context
 from .holdout.kinds import Holdout
 from .holdout.splits import Split, losses_of
 from .optimism import inflation
+from .run import status_of
 from .scored import BestSoFar, Scored
 from .search.base import PathPoint, Trial
 from .search.table import search_for
@@ -34,6 +41,9 @@ from .stages.table import stages_after
 
 FAR_BEHIND = 1.5
 """An answer with this many times the loss of a smooth field alone is brought to the end only if it is the best."""
+
+OUT_OF_REACH = 4.0
+"""An answer with this many times the loss of the best is not finished, since it hardly has a part in a blend."""
 
 MOST_ROUNDS = 2
 """The mean and the effects are fitted beside the answer at most this often."""
@@ -65,6 +75,8 @@ class Contest:
         Modes whose labels have no order.
     judged
         The losses of all answers so far at the held-out entries.
+    finalists
+        The best answer of each method so far.
     """
 
     problem: Problem
@@ -79,6 +91,7 @@ class Contest:
     searches: list[Trials] = field(default_factory=list)
     fields: list[Scored] = field(default_factory=list)
     judged: list[Floats] = field(default_factory=list)
+    finalists: list[Scored] = field(default_factory=list)
 
     @property
     def points(self) -> list[PathPoint]:
@@ -114,6 +127,25 @@ class Contest:
         self.judged.extend(each.losses for each in self.simple)
         return best
 
+    def blended(self, best: Scored) -> Scored:
+        """Return the blend of all answers, if held-out entries clearly gain by it; else the best alone."""
+        if not is_of_differences(self.problem.loss):
+            return best
+        others = [each for each in (*self.finalists, *self.simple) if each.losses is not best.losses]
+        answers = [best, *others]
+        models = [each.on(self.splits) for each in answers]
+        observed = np.concatenate([split.held_out.values for split in self.splits])
+        weights = blend_weights(np.stack([_predicted(self.splits, each) - observed for each in models]), best=0)
+        if weights is None:
+            return best
+        order = [place for place in np.argsort(-weights, kind="stable") if weights[place] > 0]
+        first, *rest = (answers[place] for place in order)
+        blends = [Blend([models[place][at] for place in order], weights[order]) for at in range(len(self.splits))]
+        losses = losses_of(self.splits, blends)
+        self.judged.append(losses)
+        beside = tuple((float(weight), each) for weight, each in zip(weights[order[1:]], rest, strict=True))
+        return replace(first, splits=self.splits, models=blends, losses=losses, beside=beside)
+
     def inflation(self, scored: Scored) -> float:
         """Return by how much the errors of an answer at other entries are larger than at those that chose it.
 
@@ -145,7 +177,9 @@ class Contest:
         return bool(scored.losses.mean() > FAR_BEHIND * self.rival)
 
 
-def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True, simple: bool = False) -> Scored:
+def choose(
+    contest: Contest, methods: Sequence[Method], *, every: bool = True, simple: bool = False, blend: bool = False
+) -> Scored:
     """Return the best recipe of several methods, and what it gives on the splits.
 
     Parameters
@@ -156,32 +190,51 @@ def choose(contest: Contest, methods: Sequence[Method], *, every: bool = True, s
         The methods, with what they leave open.
     every
         Whether all methods are tried. If not, the first whose answer leaves nothing to find is the last, and only the
-        best gets the stages after the method.
+        best few get the stages after the method.
     simple
         Whether simple answers are contenders too.
+    blend
+        Whether the answer may be a blend.
     """
     clock, best = contest.context.clock, contest.best
     for number, method in enumerate(methods):
         share = clock.part(1 / (len(methods) - number)) if len(methods) > 1 else clock
-        scored = contend(contest, method, share, finish=every)
-        if scored.search.conclusive and not every:
+        contest.finalists.append(contend(contest, method, share, finish=every, follow=method.name in FURTHER))
+        if contest.finalists[-1].search.conclusive and not every:
             break
     if not every:
-        best.current = best.answer
-        if contest.is_far_behind(best.working):
-            _bring_to_the_end(contest, clock)
-        _finish(contest, clock)
-        best.settle()
+        _finish_the_best(contest, clock)
     clock.check()
     best.current = best.answer
-    return contest.or_simpler(best.working) if simple else best.working
+    scored = contest.or_simpler(best.working) if simple else best.working
+    return contest.blended(scored) if blend else scored
 
 
-def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = True) -> Scored:
-    """Let a method choose its settings, finish its answer if asked to, and keep it if it is the best so far."""
+def _finish_the_best(contest: Contest, clock: Clock) -> None:
+    """Add the stages after the method to the answers that may win by them, or have a part in a blend."""
+    contest.finalists.sort(key=lambda each: float(each.losses.mean()))
+    least = float(contest.finalists[0].losses.mean())
+    for place, scored in enumerate(contest.finalists):
+        if scored.losses.mean() > OUT_OF_REACH * least:
+            break
+        contest.best.current = scored
+        if contest.is_far_behind(scored) and place == 0:
+            _bring_to_the_end(contest, clock)
+        _finish(contest, clock, with_those_alone=place == 0)
+        contest.finalists[place] = contest.best.settle()
+
+
+def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = True, follow: bool = False) -> Scored:
+    """Let a method choose its settings, finish its answer if asked to, and keep it if it is the best so far.
+
+    If it shall `follow`, the data is centred for it if it is for the best answer so far, and not otherwise.
+    """
     contest.context.display.begin(f"choosing settings of {method.name}", None)
     try:
-        _search_with_and_without_centring(contest, method, clock)
+        if follow and contest.best.champion is not None:
+            _searched(contest, method, clock, contest.best.champion.recipe.before)
+        else:
+            _search_with_and_without_centring(contest, method, clock)
         found = contest.best.working
         found.search.finish(found.trials)
         contest.best.current = Scored.of(found.trials, found.search, found.trials.leader, found.recipe.before)
@@ -251,20 +304,34 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
 
 
 def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
-    """Solve the fits without the held-out entries as far as the method asks; error bars rest on them."""
+    """Solve the fits without the held-out entries as far as the method asks; error bars rest on them.
+
+    A method that comes down from a large lambda may end elsewhere than from the answer of its search. Both ways are
+    tried, and the last fit takes the better one.
+    """
     scored = contest.best.working
-    trials, trial = scored.trials, scored.trial
-    method = scored.final(len(trials.splits[0].problem.observations))
+    method = scored.final(len(scored.trials.splits[0].problem.observations))
     contest.context.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
-    results = trials.solve(method, trial.models, trial.point.mu, thoroughly=True)
+    ways = [scored.trial.models, *([None] if getattr(method, "descend", False) else [])]
+    ended = [_ended(contest, scored, method, way) for way in ways]
+    contest.best.current = min(ended, key=lambda each: float(each.losses.mean()))
+    if is_score(contest.problem.loss) and scored.recipe.before:
+        _centre_again(contest, clock)
+
+
+def _ended(contest: Contest, scored: Scored, method: Method, starts: Sequence[Model] | None) -> Scored:
+    """Return the answer of a method that is solved as far as it asks, from these models or by itself."""
+    trials, trial = scored.trials, scored.trial
+    results = trials.solve(method, starts, trial.point.mu, thoroughly=True)
     losses = losses_of(trials.local, [result.model for result in results])
     contest.judged.append(losses)
     ended = replace(trial, results=results, losses=losses)
-    contest.best.current = Scored.of(trials, scored.search, ended, scored.recipe.before)
+    answer = replace(Scored.of(trials, scored.search, ended, scored.recipe.before), afresh=starts is None)
+    if starts is not None:
+        contest.best.current = answer
     for result in results:
         result.finished_or_stopped()
-    if is_score(contest.problem.loss) and scored.recipe.before:
-        _centre_again(contest, clock)
+    return answer
 
 
 def _centre_again(contest: Contest, clock: Clock) -> None:
@@ -291,20 +358,31 @@ def _centre_again(contest: Contest, clock: Clock) -> None:
         contest.best.current = better
 
 
-def _finish(contest: Contest, clock: Clock) -> None:
-    """Add the stages after the method to its answer, where held-out entries gain."""
+def _predicted(splits: Sequence[Split], models: Sequence[Model]) -> Floats:
+    """Return the predictions at the held-out entries of all splits."""
+    return np.concatenate([split.predict(model) for split, model in zip(splits, models, strict=True)])
+
+
+def _finish(contest: Contest, clock: Clock, *, with_those_alone: bool = True) -> None:
+    """Add the stages after the method to its answer, where held-out entries gain.
+
+    `with_those_alone` says whether stages that do without the answer of the method are tried too.
+    """
     for kind, proposed in contest.proposed.items():
         if proposed:
             clock.check()
             contest.context.display.begin(f"trying: {kind.title.lower()}", None)
-            contest.best.current = _improved(contest, contest.best.working, kind, clock)
+            groups = [each for each in proposed if with_those_alone or not each[0].alone]
+            contest.best.current = _improved(contest, contest.best.working, kind, groups, clock)
 
 
-def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock) -> Scored:
+def _improved(
+    contest: Contest, scored: Scored, kind: type[After], proposed: Sequence[Sequence[After]], clock: Clock
+) -> Scored:
     """Return the answer with the best settings of a stage, or as it is."""
     best: Scored | None = None
     asked = contest.asked.get(kind.name, "auto")
-    for group in contest.proposed[kind]:
+    for group in proposed:
         answers: Sequence[Any] = [None] * len(scored.models)
         last = float(scored.losses.mean()) if kind.first_must_gain else math.inf
         for stage in group:
@@ -327,10 +405,3 @@ def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock)
     wanted = isinstance(asked, kind)
     better = wanted or kind.is_kept(asked, best.losses, scored.losses, is_better=best.beats(scored))
     return best if better else scored
-
-
-def status_of(stop: BaseException) -> Status:
-    """Return why a run was stopped."""
-    if isinstance(stop, Stopped):
-        return stop.status
-    return Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED

@@ -24,7 +24,7 @@ from ..methods.simple import Effects
 from ..models import Model
 from ..observations import Observations
 from .baselines import Baseline, baselines_of
-from .choose import Contest, choose, status_of
+from .choose import Contest, choose
 from .context import Context
 from .corrupt import Watch, named_robust, rough_fit
 from .error_bars import ErrorBars
@@ -33,8 +33,8 @@ from .holdout.resemblance import weights_of
 from .holdout.splits import Split, make_splits
 from .judging import corrupt_entries
 from .outliers import are_outliers
-from .recipe import Recipe
-from .run import run
+from .recipe import Recipe, Share
+from .run import run, status_of
 from .scored import Scored
 from .search.base import PathPoint
 from .simple import effects_alone
@@ -87,6 +87,7 @@ def completed(
     choosing: bool,
     every: bool,
     simple: bool = False,
+    blend: bool = False,
 ) -> Answer:
     """Return the answer to a task.
 
@@ -102,11 +103,14 @@ def completed(
         Whether entries are held out to choose what is left open.
     every
         Whether all methods are tried; see `choose`.
-    simple
-        Whether simple answers are contenders too.
+    simple, blend
+        Whether simple answers are contenders too, and whether the answer may be a blend.
     """
     work, methods = Work.of(task, methods, context)
-    answer = work.best_of(methods, every=every, simple=simple) if choosing else work.as_given(methods[0])
+    if choosing:
+        answer = work.best_of(methods, every=every, simple=simple, blend=blend)
+    else:
+        answer = work.as_given(methods[0])
     answer = filled(answer, work.places, work.fitted, tuple(task.graphs))
     return work.context.scale.up(answer, answer.recipe.method)
 
@@ -153,7 +157,7 @@ class Work:
                     # The method says what it can start from.
                     method.prepare(problem, task.start, context.rng)
                 context.display.begin("fitting", method.max_iter, method.tol)
-                recipe = Recipe(task.before, method=method, after=task.after, loss=problem.loss)
+                recipe = Recipe(task.before, method=method, after=task.after, beside=task.beside, loss=problem.loss)
                 result = run(recipe, problem, start, context)
                 if start is None and result.history[-1].iteration == 0:
                     # Without an iteration the method has no answer yet.
@@ -179,12 +183,12 @@ class Work:
         self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given, task.unordered)
         return self._contest
 
-    def best_of(self, methods: Sequence[Method], *, every: bool, simple: bool = False) -> Answer:
+    def best_of(self, methods: Sequence[Method], *, every: bool, simple: bool = False, blend: bool = False) -> Answer:
         """Choose what the methods leave open on held-out entries, keep the best, and fit all entries with it."""
         try:
             with self.context.interrupts.welcome():
                 contest = self.contest(methods)
-                scored = choose(contest, methods, every=every, simple=simple)
+                scored = choose(contest, methods, every=every, simple=simple, blend=blend)
                 recipe, result = self._refitted(contest, scored)
         except STOPS as stop:
             return self._compared(self._best_so_far(stop))
@@ -223,9 +227,10 @@ class Work:
         recipe = _for_all_entries(contest, scored)
         method = recipe.method
         self.context.display.begin("fitting all entries", method.max_iter, method.tol)
-        near = self.task.start or contest.splits[0].core(trial.models[0])
-        result = run(recipe, problem, near, self.context, thoroughly=True)
-        if not result.finished and not method.can_start_from(near, problem):
+        parts = (scored, *(each for _, each in scored.beside))
+        starts = [None if part.near is None else contest.splits[0].core(part.near) for part in parts]
+        result = run(recipe, problem, starts, self.context, thoroughly=True)
+        if not result.finished and not (starts[0] and method.can_start_from(starts[0], problem)):
             # The finished answer without the held-out entries is better than half of one with them.
             return replace(recipe, method=trial.method), replace(result, model=scored.whole_model)
         return _resolved(recipe, problem), result
@@ -298,6 +303,7 @@ def _for_all_entries(contest: Contest, scored: Scored) -> Recipe:
         scored.recipe,
         before=(*graphs, *contest.given, *scored.recipe.before),
         method=scored.final(len(contest.problem.observations)),
+        beside=tuple(Share(weight, _for_all_entries(contest, each)) for weight, each in scored.beside),
         loss=contest.problem.loss,
     )
 
@@ -355,7 +361,9 @@ def shown(context: Context, places: Lift) -> Callback:
 def _resolved(recipe: Recipe, problem: Problem) -> Recipe:
     """Return the recipe with the defaults of its method that depend on the problem spelled out."""
     graphs = [stage for stage in recipe.before if isinstance(stage, Graphs)]
-    return replace(recipe, method=recipe.method.resolved(Reduced(problem).by(graphs, Clock()).problem))
+    beside = tuple(replace(share, recipe=_resolved(share.recipe, problem)) for share in recipe.beside)
+    method = recipe.method.resolved(Reduced(problem).by(graphs, Clock()).problem)
+    return replace(recipe, method=method, beside=beside)
 
 
 def _usual_error(model: Model, data: Observations) -> float:

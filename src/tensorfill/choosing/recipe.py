@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from .._support.checks import real_number
 from ..losses import Loss, Square
 from ..losses.robust import Robust
 from ..methods.base import Method
@@ -19,8 +21,31 @@ KEPT = ("loss", "bounds", "dtype", "missing", "value", "layout")
 
 
 @dataclass(frozen=True)
+class Share:
+    """A recipe that has a part in a blend.
+
+    Parameters
+    ----------
+    weight
+        The weight of its answer, above 0 and below 1.
+    recipe
+        What is done for it.
+    """
+
+    weight: float
+    recipe: Recipe
+
+    def __post_init__(self) -> None:
+        real_number(self.weight, "weight", above=0, below=1)
+        if self.recipe.beside:
+            raise ValueError(f"a share of a blend must not be a blend itself, but {self.recipe!r} was given.")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What is done to a problem: stages, a method, and stages again; `tensorfill.choosing.run` does it.
+
+    The answer of a blend is a weighted sum of that and of what the recipes beside it give for the same problem.
 
     Parameters
     ----------
@@ -30,6 +55,8 @@ class Recipe:
         The method with all its settings, given or chosen.
     after
         The stages after the method, in order.
+    beside
+        The other recipes of a blend with their weights, which sum to less than 1; the rest is the weight of this one.
     loss
         The loss that the entries were fitted with.
     holdout
@@ -43,19 +70,37 @@ class Recipe:
     before: tuple[Before, ...] = ()
     method: Method = field(kw_only=True)
     after: tuple[After, ...] = ()
+    beside: tuple[Share, ...] = ()
     loss: Loss | Robust = field(default_factory=Square)
     holdout: Holdout | None = field(default=None, compare=False)
     seed: int = field(default=0, compare=False)
     asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
+    def __post_init__(self) -> None:
+        if not sum(share.weight for share in self.beside) < 1:
+            raise ValueError(f"the weights of what is beside a recipe must sum to less than 1: {self.beside!r}.")
+
     def __str__(self) -> str:
-        """Return what is done, in order.
+        """Return what is done, in order, and what is blended with it.
 
         >>> from tensorfill import Centre, Grow
         >>> print(Recipe((Centre(rounds=1),), method=Grow(rank=2, form="cp")))
         Centre(rounds=1), Grow(max_iter=50, tol=1e-06, rank=2, form='cp')
         """
-        return ", ".join(map(repr, (*self.before, self.method, *self.after)))
+        words = ", ".join(map(repr, (*self.before, self.method, *self.after)))
+        shares = "".join(f"; {share.weight:.2f} of {share.recipe}" for share in self.beside)
+        return f"{self.weights[0]:.2f} of {words}{shares}" if shares else words
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The weight of this recipe in the answer, and those of what is beside it."""
+        others = tuple(share.weight for share in self.beside)
+        return (1 - math.fsum(others), *others)
+
+    @property
+    def parts(self) -> tuple[Recipe, ...]:
+        """This recipe by itself, and those beside it."""
+        return (replace(self, beside=()), *(share.recipe for share in self.beside))
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -65,6 +110,11 @@ class Recipe:
     def stage(self, kind: type[S]) -> S | None:
         """Return the stage of a kind; None if there is none."""
         return next((each for each in self.stages if isinstance(each, kind)), None)
+
+    def rescaled(self, growth: float) -> Recipe:
+        """Return the recipe for this many times the entries that its settings were chosen for."""
+        beside = tuple(replace(share, recipe=share.recipe.rescaled(growth)) for share in self.beside)
+        return replace(self, method=self.method.rescaled(growth), beside=beside)
 
     @property
     def rounds(self) -> int:
@@ -78,4 +128,5 @@ class Recipe:
         """
         given = {each.name: each for each in self.stages if each.chosen}
         said = {name: self.asked[name] for name in KEPT if name in self.asked}
-        return {**said, "method": self.method, **given, "rng": self.seed}
+        blend = {"blend": self.beside} if self.beside else {}
+        return {**said, "method": self.method, **given, **blend, "rng": self.seed}

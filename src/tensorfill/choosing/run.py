@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from .._support.clock import Clock
+from .._support.clock import Clock, TimeUp
 from ..algebra.tall import E, V
-from ..methods.base import Callback, Result, Stopped, Unsuited
+from ..methods.base import Callback, Result, Status, Stopped, Unsuited
 from ..methods.nort import Nort
 from ..methods.objective import Objective, Smooth
-from ..models import Model
+from ..models import Blend, Model
+from ..models.placed import core_of
 from .context import Context
 from .recipe import Recipe
 from .stages.base import Reduced
@@ -24,7 +26,7 @@ Q = TypeVar("Q", bound=Smooth)
 def run(
     recipe: Recipe,
     problem: Objective[E, V],
-    start: Model | None = None,
+    start: Model | Sequence[Model | None] | None = None,
     context: Context | None = None,
     *,
     thoroughly: bool = False,
@@ -43,7 +45,8 @@ def run(
         The entries and the loss.
     start
         The `core` of an earlier result to start from; without one, or if the method cannot start from it, the method
-        finds its own starting point.
+        finds its own starting point. If there is one for each part of a blend, it is a sequence of
+        these.
     context
         The clock and the rest that accompanies a run.
     thoroughly
@@ -64,14 +67,19 @@ def run(
         If a stage after the method has no time left.
     """
     context = context or Context()
+    if isinstance(start, Model) or start is None:
+        start = (start,) + (None,) * len(recipe.beside)
+    if recipe.beside:
+        return _blended(recipe, problem, start, context, thoroughly=thoroughly, partial=partial)
+    [near] = start
     if problem.here is None:
         # Of all methods, NORT alone works with entries on other machines, and no stage does.
         if recipe.stages or not isinstance(recipe.method, Nort):
             raise Unsuited(f"{recipe!r} needs all entries on this machine, but they are on several.")
-        return _solved(recipe.method, problem, start, context, thoroughly=thoroughly)
+        return _solved(recipe.method, problem, near, context, thoroughly=thoroughly)
     whole = Reduced(problem.here)
     part = whole.by(recipe.before, context.clock)
-    near = None if start is None else part.start(start)
+    near = None if near is None else part.start(near)
     result = _solved(recipe.method, part.problem, near, context, thoroughly=thoroughly)
     for _ in range(recipe.rounds):
         part = whole.by(recipe.before, context.clock, result.finished_or_stopped().model)
@@ -85,6 +93,38 @@ def run(
         if recipe.method.can_start_from(model, part.problem):
             core = model
     return replace(result, model=part.whole(model), core=None if core is model else part.core(core))
+
+
+def _blended(
+    recipe: Recipe,
+    problem: Objective[E, V],
+    starts: Sequence[Model | None],
+    context: Context,
+    *,
+    thoroughly: bool,
+    partial: bool,
+) -> Result:
+    """Run all parts of a blend, and return their weighted sum; parts for which no time is left are left out."""
+    parts = recipe.parts
+    first = run(parts[0], problem, starts[0], context, thoroughly=thoroughly, partial=partial)
+    results, status = [first], first.status
+    for part, near in zip(parts[1:], starts[1:], strict=True):
+        try:
+            context.clock.check()
+            results.append(run(part, problem, near, context, thoroughly=thoroughly).finished_or_stopped())
+        except (Stopped, TimeUp) as stop:
+            status = status if not status.is_finished else status_of(stop)
+            break
+    weights = np.array(recipe.weights[: len(results)])
+    model = Blend([result.model for result in results], weights / weights.sum())
+    return replace(first, model=model, status=status, core=first.core or core_of(first.model))
+
+
+def status_of(stop: BaseException) -> Status:
+    """Return why a run was stopped."""
+    if isinstance(stop, Stopped):
+        return stop.status
+    return Status.TIME_LIMIT if isinstance(stop, TimeUp) else Status.INTERRUPTED
 
 
 class Fits(Protocol[P]):

@@ -29,6 +29,10 @@ class Scored:
         The loss at each held-out entry.
     trials, search, trial
         Where it was found.
+    afresh
+        Whether the last fit does not start from this answer, but finds its own way.
+    beside
+        The other answers of a blend, with their weights; see `Recipe.beside`.
     """
 
     recipe: Recipe
@@ -38,6 +42,8 @@ class Scored:
     trials: Trials
     search: Search
     trial: Trial
+    afresh: bool = False
+    beside: tuple[tuple[float, Scored], ...] = ()
 
     @classmethod
     def of(cls, trials: Trials, search: Search, trial: Trial, before: tuple[Before, ...]) -> Scored:
@@ -53,6 +59,20 @@ class Scored:
     def whole_model(self) -> Model:
         """The model of the whole tensor on the first split."""
         return self.splits[0].whole(self.models[0])
+
+    def on(self, splits: Sequence[Split]) -> list[Model]:
+        """Return the answers to the problems of the splits that its own splits were made of."""
+        found = []
+        for own, given, model in zip(self.splits, splits, self.models, strict=True):
+            for lift in reversed(own.lifts[len(given.lifts) :]):
+                model = lift.model(model)
+            found.append(model)
+        return found
+
+    @property
+    def near(self) -> Model | None:
+        """What the last fit starts from: the answer of the method on the first split; None if it does so by itself."""
+        return None if self.afresh else self.trial.models[0]
 
     def final(self, entries: int) -> Method:
         """Return the method with what was chosen, for a fit of this many entries."""

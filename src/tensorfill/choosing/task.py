@@ -24,6 +24,7 @@ from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
+from .recipe import Share
 from .stages.base import After, Before, Stage
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
@@ -57,6 +58,8 @@ class Task:
         The modes whose labels have no order.
     start
         A model to start the fit of all entries from, if nothing is left to choose.
+    beside
+        The other recipes of a blend, if it is given.
     """
 
     observations: Observations
@@ -67,6 +70,7 @@ class Task:
     asked: Mapping[str, Any] = field(default_factory=lambda: dict(LEFT_OPEN))
     unordered: frozenset[int] = frozenset()
     start: Model | None = None
+    beside: tuple[Share, ...] = ()
 
     def stages_asked(self) -> list[str]:
         """Return the stages that the caller asks for, rather than leaves to held-out entries."""
@@ -155,6 +159,7 @@ def taken_in(
     refine: str | Stage | None = None,
     choose: Choice | None = None,
     start: Model | None = None,
+    blend: bool | Sequence[Share] = True,
     others: Mapping[str, Any] | None = None,
 ) -> Job:
     """Return data of any kind with the stages that are asked for, all checked and with modes by number.
@@ -195,8 +200,18 @@ def taken_in(
         | {"smooth": smooth_by_number},
         unordered=frozenset(mode for mode in range(len(labels.names)) if not labels.has_order(mode)),
         start=start,
+        beside=_checked_blend(blend),
     )
     return Job(task, observations, taken)
+
+
+def _checked_blend(blend: Any) -> tuple[Share, ...]:
+    """Return the other recipes of a blend, if they are given."""
+    if isinstance(blend, bool):
+        return ()
+    if not isinstance(blend, list | tuple) or not all(isinstance(each, Share) for each in blend):
+        raise TypeError(f"blend must be True, False, or the `beside` of the recipe of a fit, but {blend!r} was given.")
+    return tuple(blend)
 
 
 def _checked_same(same: Any, labels: Labels, shape: tuple[int, ...]) -> tuple[int, int] | None:

@@ -25,7 +25,7 @@ from ..labels import UNNAMED, Labelled, Labels, shown
 from ..losses import Square
 from ..methods.base import Result, Status
 from ..methods.problem import Problem
-from ..models import Centred, Model, Placed
+from ..models import Model, Placed
 from ..observations import Observations
 from .completing import Answer, filled
 from .context import Context
@@ -189,13 +189,6 @@ def _matched(labels: Labels, new: Labels) -> list[int]:
     return [new.names.index(name) for name in labels.names]
 
 
-def core_of(model: Model) -> Model:
-    """Return what a method can start from: a model without the mean and the effects."""
-    if isinstance(model, Placed):
-        return Placed(core_of(model.model), model.slices)
-    return model.model if isinstance(model, Centred) else model
-
-
 @dataclass(frozen=True, eq=False)
 class Thinned:
     """Old and new data, without the empty slices of long modes that are mostly empty.
@@ -263,7 +256,7 @@ def updated(recipe: Recipe, thinned: Thinned, bars: ErrorBars | None, context: C
     """
     data = thinned.data
     if recipe.holdout is not None and data.old is not None:
-        recipe = replace(recipe, method=recipe.method.rescaled(1 + len(data.new) / len(data.old)))
+        recipe = recipe.rescaled(1 + len(data.new) / len(data.old))
     graphs = recipe.stage(Graphs)
     recipe = replace(recipe, after=tuple(stage for stage in recipe.after if not isinstance(stage, EmptySlices)))
     start = data.extended(thinned.core)

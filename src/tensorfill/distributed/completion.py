@@ -20,12 +20,11 @@ from .._support.fingerprints import fingerprint
 from .._support.interrupts import Interrupts
 from .._support.progress import Display
 from .._support.types import Floats
-from ..choosing.choose import status_of
 from ..choosing.completing import shown
 from ..choosing.context import Context
 from ..choosing.doubts import DoubtfulFitWarning, warn_if_near_zero
 from ..choosing.recipe import Recipe
-from ..choosing.run import run
+from ..choosing.run import run, status_of
 from ..choosing.search.base import Path, PathPoint, Trial
 from ..choosing.search.table import search_for
 from ..choosing.search.trials import Trials

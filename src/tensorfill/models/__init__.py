@@ -1,6 +1,7 @@
 """Models: compact representations of a tensor that do not store every entry."""
 
 from .base import MODELS, Model
+from .blend import Blend
 from .centred import Centred
 from .columns import FoldedColumns
 from .cp import CPModel
@@ -12,6 +13,7 @@ from .tucker import Tucker
 
 __all__ = [
     "MODELS",
+    "Blend",
     "CPModel",
     "Centred",
     "Dense",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._support.types import Floats, Integers, Matrix
 from .base import MODELS, Model
+from .centred import Centred
 from .slices import Neighbours, Slices
 
 INNER = "inner."
@@ -226,3 +227,10 @@ def _stored_way(name: str, arrays: Mapping[str, NDArray[Any]]) -> Neighbours | N
     if numbers.shape != (2,) or not (0 < numbers[0] < 2 and numbers[1] >= 0):
         raise ValueError(f"{name!r} must be an exponent between 0 and 2 and a nugget of 0 or more")
     return Neighbours(*map(float, numbers))
+
+
+def core_of(model: Model) -> Model:
+    """Return what a method can start from: a model without the mean and the effects."""
+    if isinstance(model, Placed):
+        return Placed(core_of(model.model), model.slices)
+    return model.model if isinstance(model, Centred) else model

@@ -152,7 +152,7 @@ class GrowSearch(GrowState):
         self._is_low_rank = True
         self._settle()
         self._conclusive = self._is_exact or (
-            not self._empty and self._few_unknowns and not self._is_left(CLEARLY_ABOVE)
+            not self._empty and self._few_unknowns and self._predicts_as_it_fits and not self._is_left(CLEARLY_ABOVE)
         )
 
     @property

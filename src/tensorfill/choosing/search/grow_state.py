@@ -24,6 +24,9 @@ FEW_UNKNOWNS, MOST_UNKNOWNS = 0.1, 0.7
 """With more unknowns per entry than the first, residuals are too small to show what is left in them; a model does not
 grow beyond the second."""
 
+MORE_THAN_NOISE = 1.5
+"""Errors at held-out entries that are this many times what noise makes of those at fitted ones are more than noise."""
+
 EXACT = 1e-5
 """A held-out error below this share of the data counts as exact."""
 
@@ -128,7 +131,22 @@ class GrowState:
         return self._kept.point.held_out < EXACT * size
 
     @property
+    def _unknowns(self) -> float:
+        """The number of unknowns as a share of the number of fitted entries."""
+        count = sum(array.size for array in self._kept.models[0].to_arrays().values())
+        return count / len(self._growths[0].observations)
+
+    @property
     def _few_unknowns(self) -> bool:
         """Whether residuals are large enough to show what is left in them."""
-        unknowns = sum(array.size for array in self._kept.models[0].to_arrays().values())
-        return unknowns <= FEW_UNKNOWNS * len(self._growths[0].observations)
+        return self._unknowns <= FEW_UNKNOWNS
+
+    @property
+    def _predicts_as_it_fits(self) -> bool:
+        """Whether the errors at held-out entries are what noise makes of them, given those at the fitted ones.
+
+        With p unknowns and n fitted entries, noise alone makes the mean squares differ by (n + p) / (n - p). More than
+        that is something that the model does not know, even if its residuals do not show it.
+        """
+        share, point = self._unknowns, self._kept.point
+        return share < 1 and point.held_out <= MORE_THAN_NOISE * point.training * math.sqrt((1 + share) / (1 - share))
