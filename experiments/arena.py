@@ -7,8 +7,8 @@
     python -m experiments.arena --summary before --each
     python -m experiments.arena --page before
 
-A contest is a data set (`arena_data.py`), a pattern in which entries go missing (`arena_patterns.py`) and a seed. Run it
-in the folder of a checkout. Every run appends its rows to a CSV in experiments/results and goes on where it stopped;
+A contest is a data set (`arena_data.py`), a pattern in which entries go missing (`arena_patterns.py`) and a seed. Run
+it in the folder of a checkout. Every run appends its rows to a CSV in experiments/results and goes on where it stopped;
 what failed is a row with the text of the error.
 
 Peers (arena_peers.csv)
@@ -33,6 +33,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -71,7 +72,7 @@ FEW_COLUMNS = 20
 """Trees are iterated over the columns of a matrix that has no more than this; more take minutes."""
 
 KEY = ("set", "pattern", "seed")
-PEER_COLUMNS = (*KEY, "peer", "rmse", "cpu", "status", "error", "commit")
+PEER_COLUMNS = (*KEY, "peer", "rmse", "cpu", "error", "commit")
 COLUMNS = (
     *KEY, "half", "entries", "hidden", "rmse", "claimed", "coverage", "width", "resemblance", "said", "cpu",
     "single_cpu", "single_rmse", "chosen", "held_out", "status", "error", "commit",
@@ -178,13 +179,13 @@ def peer_rows(contest: Contest) -> list[Row]:
     data, _, test = contest.data()
     rows = []
     for name, answer in peers_of(contest, data, test).items():
-        row = contest.begin | {"peer": name, "commit": commit(), "status": "", "error": ""}
+        row = contest.begin | {"peer": name, "commit": commit(), "error": ""}
         began = time.process_time()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 row["rmse"] = rmse(answer(), test.values)
-        except Exception as error:  # noqa: BLE001  a peer that fails must not end the run
+        except Exception as error:  # A peer that fails must not end the run.
             row["error"] = _text(error)
         rows.append(row | {"cpu": time.process_time() - began})
     return rows
@@ -203,7 +204,7 @@ def contest_rows(contest: Contest) -> list[Row]:
     _warm_up(contest.name)
     try:
         row |= _measured(data, test, contest.seed)
-    except Exception as error:  # noqa: BLE001  a call that fails must not end the run
+    except Exception as error:  # A call that fails must not end the run.
         row["error"] = _text(error)
     return [row]
 
@@ -232,7 +233,7 @@ def _measured(data: Array, test: Observations, seed: int) -> Row:
     try:
         again, single, _ = _timed(data, **fit.recipe.arguments())
         row |= {"single_cpu": single, "single_rmse": rmse(again.predict(test.coords), test.values)}
-    except Exception as error:  # noqa: BLE001  the answer itself stands
+    except Exception as error:  # The answer itself stands.
         row["error"] = f"the single fit: {_text(error)}"
     return row
 
@@ -251,10 +252,9 @@ def _timed(data: Array, **given: Any) -> tuple[Fit, float, list[str]]:
 def _warm_up(name: str) -> None:
     """Complete the data set once without measuring: the first call of a process compiles loops."""
     data, _, test = Contest(name, "random", 0).data()
-    try:
+    # What fails here fails again where it is measured, and is a row there.
+    with suppress(Exception):
         _measured(data, test, 0)
-    except Exception:  # noqa: BLE001, S110  what is measured next will tell
-        pass
 
 
 def _text(error: Exception) -> str:

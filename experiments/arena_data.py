@@ -132,7 +132,7 @@ def el_nino() -> Array:
 def fertility() -> Array:
     """Return births per woman of every second country with records: 100 countries x 52 years."""
     table = packaged("statsmodels.api").datasets.fertility.load_pandas().data
-    rates = table[[name for name in table.columns if str(name).isdigit()]].to_numpy(dtype=float)
+    rates: Array = table[[name for name in table.columns if str(name).isdigit()]].to_numpy(dtype=float)
     rates = rates[np.isfinite(rates).sum(axis=1) > 10][::2][:100]
     return rates[:, np.isfinite(rates).any(axis=0)]
 
@@ -161,8 +161,9 @@ def table(name: str) -> Array:
 def low_rank() -> Array:
     """Return a tensor of rank 3 with 10% noise: 30 x 25 x 20."""
     rng = np.random.default_rng(33)
-    terms = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(size, 3)) for size in (30, 25, 20)))
-    return terms + 0.1 * terms.std() * rng.normal(size=terms.shape)
+    terms: Array = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(size, 3)) for size in (30, 25, 20)))
+    terms += 0.1 * terms.std() * rng.normal(size=terms.shape)
+    return terms
 
 
 def emission() -> Array:
@@ -173,8 +174,9 @@ def emission() -> Array:
     peaks, widths = np.array([0.3, 0.45, 0.65, 0.85]), rng.uniform(0.1, 0.2, size=4)
     out = np.exp(-(((emitted[:, None] - peaks) / widths) ** 2))
     taken = np.exp(-(((excited[:, None] - peaks + 0.1) / widths) ** 2))
-    mixtures = np.einsum("ir,jr,kr->ijk", shares, out, taken)
-    return mixtures + 0.01 * mixtures.std() * rng.normal(size=mixtures.shape)
+    mixtures: Array = np.einsum("ir,jr,kr->ijk", shares, out, taken)
+    mixtures += 0.01 * mixtures.std() * rng.normal(size=mixtures.shape)
+    return mixtures
 
 
 def below_the_diagonal(data: Array) -> NDArray[np.bool_]:

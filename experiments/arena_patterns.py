@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ def fibres(data: Array, meant: DataSet, rng: np.random.Generator) -> Mask:
     if data.ndim > 2:
         shape = [1 if mode == meant.fibre else size for mode, size in enumerate(data.shape)]
         return np.broadcast_to(rng.random(shape) < SHARE, data.shape).copy()
-    hidden = np.moveaxis(np.zeros(data.shape, dtype=bool), meant.fibre, -1)
+    hidden: Mask = np.moveaxis(np.zeros(data.shape, dtype=bool), meant.fibre, -1)
     half = hidden.shape[1] // 2
     for row in np.flatnonzero(rng.random(len(hidden)) < 2 * SHARE):
         if meant.fibre in meant.ordered:
@@ -42,12 +43,13 @@ def fibres(data: Array, meant: DataSet, rng: np.random.Generator) -> Mask:
 
 def blocks(data: Array, meant: DataSet, rng: np.random.Generator) -> Mask:
     """Return runs along the mode of time, of two indices to a quarter of all."""
-    hidden = np.moveaxis(np.zeros(data.shape, dtype=bool), meant.time, 0)
+    hidden: Mask = np.moveaxis(np.zeros(data.shape, dtype=bool), meant.time, 0)
     length, others = hidden.shape[0], hidden.shape[1:]
     longest = max(2, length // 4)
     while hidden.mean() < SHARE:
         start, run = int(rng.integers(1 - longest, length)), int(rng.integers(2, longest + 1))
-        hidden[(slice(max(0, start), max(0, start + run)), *(int(rng.integers(size)) for size in others))] = True
+        fibre: tuple[Any, ...] = tuple(int(rng.integers(size)) for size in others)
+        hidden[(slice(max(0, start), max(0, start + run)), *fibre)] = True
     return np.moveaxis(hidden, 0, meant.time)
 
 
@@ -63,7 +65,7 @@ def corner(data: Array, meant: DataSet, rng: np.random.Generator) -> Mask:
     """Return all late entries, of the last third, of a fifth of the indices of the first mode that is not time."""
     unit = 1 if meant.time == 0 else 0
     hidden = np.zeros(data.shape, dtype=bool)
-    by_unit = np.moveaxis(hidden, (unit, meant.time), (0, 1))
+    by_unit: Mask = np.moveaxis(hidden, (unit, meant.time), (0, 1))
     chosen = rng.choice(len(by_unit), max(1, len(by_unit) // 5), replace=False)
     by_unit[chosen, by_unit.shape[1] - by_unit.shape[1] // 3 :] = True
     return hidden
@@ -73,7 +75,8 @@ def by_value(data: Array, meant: DataSet, rng: np.random.Generator) -> Mask:
     """Return entries with a probability that rises with their rank among all, from 10% to 50%."""
     order = np.argsort(np.argsort(np.nan_to_num(data, nan=np.inf), axis=None)).reshape(data.shape)
     ranks = order / max(1, np.isfinite(data).sum() - 1)
-    return rng.random(data.shape) < 0.1 + 0.4 * np.clip(ranks, 0, 1)
+    hidden: Mask = rng.random(data.shape) < 0.1 + 0.4 * np.clip(ranks, 0, 1)
+    return hidden
 
 
 PATTERNS: dict[str, Callable[[Array, DataSet, np.random.Generator], Mask]] = {

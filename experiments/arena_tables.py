@@ -151,10 +151,10 @@ NUMBERS: dict[str, Callable[[Sequence[Outcome]], str]] = {
     "contests": lambda some: str(len(some)),
     "median ratio": lambda some: f"{_median(each.ratio for each in some):.3f}",
     "worst": lambda some: f"{max(each.ratio for each in some):.2f}",
-    f"above {BEHIND}": lambda some: _percent(np.mean([each.ratio > BEHIND for each in some])),
-    f"below {AHEAD}": lambda some: _percent(np.mean([each.ratio < AHEAD for each in some])),
+    f"above {BEHIND}": lambda some: _percent(_share([each.ratio > BEHIND for each in some])),
+    f"below {AHEAD}": lambda some: _percent(_share([each.ratio < AHEAD for each in some])),
     "coverage": lambda some: _range([each.coverage for each in some]),
-    "holds or said": lambda some: _percent(np.mean([each.holds for each in some])),
+    "holds or said": lambda some: _percent(_share([each.holds for each in some])),
     "claimed / true": lambda some: f"{_median(each.claimed for each in some):.2f}",
     "CPU s": lambda some: f"{_median(each.cpu for each in some):.1f}",
     "in single fits": lambda some: f"{_median(each.fits for each in some):.1f}, at most {_most(some):.0f}",
@@ -212,6 +212,10 @@ def _number(text: str) -> float:
 def _median(numbers: Iterable[float]) -> float:
     finite = [number for number in numbers if not math.isnan(number)]
     return float(np.median(finite)) if finite else math.nan
+
+
+def _share(marks: Sequence[bool]) -> float:
+    return sum(marks) / len(marks)
 
 
 def _most(some: Sequence[Outcome]) -> float:
