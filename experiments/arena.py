@@ -215,8 +215,7 @@ def _measured(data: Array, test: Observations, seed: int) -> Row:
     predicted, low, high = fit.predict(test.coords, interval=COVERAGE)
     resemblance = getattr(fit, "resemblance", None)
     resemblance = math.nan if resemblance is None else float(resemblance)
-    said = ["warned"] if doubts else []
-    said += ["unlike"] if resemblance > UNLIKE else []
+    said = [*doubts, *([f"unlike what is held out ({resemblance:.2f})"] if resemblance > UNLIKE else [])]
     bounded = np.isfinite(high - low)
     row = {
         "rmse": rmse(predicted, test.values),
@@ -224,7 +223,7 @@ def _measured(data: Array, test: Observations, seed: int) -> Row:
         "coverage": float(np.mean((low <= test.values) & (test.values <= high))),
         "width": float(np.median((high - low)[bounded])) if bounded.any() else math.inf,
         "resemblance": resemblance,
-        "said": " and ".join(said),
+        "said": " ".join(said),
         "cpu": seconds,
         "chosen": ", ".join([fit.method.name, *(stage.name for stage in fit.recipe.stages)]),
         "held_out": str(fit.recipe.holdout),

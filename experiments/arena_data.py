@@ -67,6 +67,12 @@ def standardised(data: Array, mode: int) -> Array:
     return scaled
 
 
+def birmingham() -> Array:
+    """Return forty days of 29 car parks at 18 times of day, without the park that has no record then."""
+    days = traffic("birmingham")[:, 18:58]
+    return days[np.isfinite(days).any(axis=(1, 2))]
+
+
 def air() -> Array:
     """Return a week and a half of air quality: 12 stations x 240 hours x 11 variables."""
     with np.load(_shared("air/beijing_air_12x35064x11.npz")) as file:
@@ -194,8 +200,9 @@ def _shared(path: str) -> str:
 
 SETS = {
     "air": DataSet(air, (1,), time=1, fibre=2),
-    "birmingham": DataSet(lambda: traffic("birmingham")[:, :40], (1, 2), time=1, fibre=2),
+    "birmingham": DataSet(birmingham, (1, 2), time=1, fibre=2),
     "carphone": DataSet(lambda: video("carphone")[::6, ::6, :, :10].astype(float), (0, 1, 3), time=3, fibre=2),
+    "cave": DataSet(lambda: hyperspectral("cave")[::10, ::10], (0, 1, 2), time=2, fibre=2),
     "ccds": DataSet(lambda: climate("ccds")[0][:50, :24], (1,), time=1, fibre=2),
     "co2": DataSet(carbon_dioxide, (0, 1), time=0, fibre=1),
     "colorado": DataSet(colorado, (1,), time=1, fibre=2),
@@ -206,6 +213,7 @@ SETS = {
     "facade": DataSet(lambda: image("facade")[80:160, 80:160], (0, 1), time=1, fibre=2),
     "fertility": DataSet(fertility, (1,), time=1, fibre=1),
     "flights": DataSet(flights, (0, 1), time=0, fibre=1),
+    "hall": DataSet(lambda: video("hall")[::10, ::12, :, ::5].astype(float), (0, 1, 3), time=3, fibre=2),
     "il2": DataSet(il2, (1, 2), time=2, fibre=2),
     "kinetic": DataSet(kinetic, (0, 1, 2, 3), time=3, fibre=0),
     "low-rank": DataSet(low_rank, (), time=1, fibre=2),

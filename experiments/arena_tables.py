@@ -110,13 +110,24 @@ def summary(runs: Mapping[str, Rows], peers: Rows) -> str:
 
 def each_contest(rows: Rows, peers: Rows) -> str:
     """Return a table of every contest of a run, the worst ratio first."""
-    found = sorted(outcomes(rows, peers), key=lambda each: -each.ratio if math.isfinite(each.ratio) else -math.inf)
+    # What has no peers yet comes last.
+    found = sorted(outcomes(rows, peers), key=lambda each: math.inf if math.isnan(each.ratio) else -each.ratio)
     lines = [_line(EACH), _rule(len(EACH))]
     for each in found:
         numbers = (each.ratio, each.error, each.best, each.coverage, each.claimed, each.cpu, each.fits)
         ratio, error, best, *others = (f"{number:.3g}" for number in numbers)
         ratio = f"{each.ratio:.3f}"
-        cells = [" ".join(each.key), each.half, ratio, error, best, each.peer, *others, each.said, each.chosen]
+        cells = [
+            " ".join(each.key),
+            each.half,
+            ratio,
+            error,
+            best,
+            each.peer,
+            *others,
+            "yes" if each.said else "",
+            each.chosen,
+        ]
         lines.append(_line(cells))
     return "\n".join(lines)
 
