@@ -195,6 +195,13 @@ def test_the_page_names_the_peer_that_is_ahead():
     assert "| s | tuning | 1.00; 90% | - |" in page(*rows_of(1.0))
 
 
+def test_the_tables_of_the_documentation_are_those_of_a_run():
+    peers = arena.read_rows(arena.RESULTS / "arena_peers.csv")
+    runs = [path for path in arena.RESULTS.glob("arena_*.csv") if path.stem != "arena_peers"]
+    shown = (arena.RESULTS / "arena.md").read_text(encoding="utf-8")
+    assert shown in [page(arena.read_rows(path), peers) for path in runs]
+
+
 def test_bad_options_get_a_sentence(tmp_path, capsys):
     assert main(["--summary", "never"], tmp_path) == 2
     assert "There is no arena_never.csv" in capsys.readouterr().err
