@@ -46,12 +46,13 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 import tensorfill
-from tensorfill import Choice, Effects, Fit, Interpolation, Observations
+from tensorfill import Fit, Observations
 from tensorfill.choosing.doubts import DoubtfulFitWarning
 from tensorfill.metrics import rmse
 
 from .arena_data import HALVES, SETS, Array
 from .arena_patterns import PATTERNS, Mask, hide
+from .arena_peers import peers_of
 from .arena_tables import each_contest, page, read_rows, summary
 from .data import DataMissing
 
@@ -64,12 +65,6 @@ COVERAGE = 0.9
 
 UNLIKE = 0.75
 """Held-out entries that can be told from the missing ones with a larger AUC are said to be unlike them."""
-
-METHODS = ("nort", "grow", "cp", "lrtc", "softimpute", "tucker")
-"""The library's methods that are peers."""
-
-FEW_COLUMNS = 20
-"""Trees are iterated over the columns of a matrix that has no more than this; more take minutes."""
 
 KEY = ("set", "pattern", "seed")
 PEER_COLUMNS = (*KEY, "peer", "rmse", "cpu", "error", "commit")
@@ -117,68 +112,11 @@ def commit() -> str:
     return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "../src") else "")
 
 
-def peers_of(contest: Contest, data: Array, test: Observations) -> dict[str, Callable[[], Array]]:
-    """Return the peers of a contest: each returns its answer at the test entries, with the settings best there."""
-    ordered = SETS[contest.name].ordered
-    seen = {"choose": Choice(validation=test), "rng": contest.seed, "time_limit": TIME_LIMIT, "n_jobs": 1}
-
-    def of_the_library(**given: Any) -> Callable[[], Array]:
-        return lambda: np.asarray(tensorfill.complete(data, **given).predict(test.coords))
-
-    peers = {method: of_the_library(method=method, **seen) for method in METHODS}
-    peers |= {
-        f"interpolation {mode}": of_the_library(method=Interpolation(along=mode), centre=False, smooth=None, rng=0)
-        for mode in ordered
-    }
-    peers["effects"] = of_the_library(method=Effects(), centre=True, smooth=None, rng=0)
-    if ordered:
-        peers["smooth field"] = of_the_library(method=Effects(), smooth=ordered, **seen)
-    if data.ndim == 2:
-        peers |= {
-            name: lambda tried=tried: _best_imputed(data, test, tried)  # type: ignore[misc]
-            for name, tried in _imputers(data.shape[1], contest.seed).items()
-        }
-    return peers
-
-
-def _imputers(columns: int, seed: int) -> dict[str, list[Any]]:
-    """Return scikit-learn's imputers at some settings."""
-    from sklearn.ensemble import ExtraTreesRegressor
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-    from sklearn.impute import IterativeImputer, KNNImputer
-    from sklearn.linear_model import BayesianRidge, Ridge
-
-    linear = [BayesianRidge(), *(Ridge(alpha) for alpha in (1.0, 10.0, 100.0))]
-    found = {
-        "neighbours": [
-            KNNImputer(n_neighbors=count, weights=weights)
-            for count in (3, 5, 10, 20)
-            for weights in ("uniform", "distance")
-        ],
-        "regressions": [
-            IterativeImputer(model, max_iter=each, n_nearest_features=FEW_COLUMNS, random_state=seed)
-            for model in linear
-            for each in (3, 10)
-        ],
-    }
-    if columns <= FEW_COLUMNS:
-        models = [ExtraTreesRegressor(30, random_state=seed, min_samples_leaf=leaf) for leaf in (1, 3)]
-        found["trees"] = [IterativeImputer(model, max_iter=4, random_state=seed) for model in models]
-    return found
-
-
-def _best_imputed(data: Array, test: Observations, tried: Iterable[Any]) -> Array:
-    """Return the test entries as that imputer fills them in which is best there."""
-    where = tuple(test.coords.T)
-    answers = [np.asarray(imputer.fit_transform(data))[where] for imputer in tried]
-    return min(answers, key=lambda answer: rmse(answer, test.values))
-
-
 def peer_rows(contest: Contest) -> list[Row]:
     """Return a row for each peer of a contest."""
     data, _, test = contest.data()
     rows = []
-    for name, answer in peers_of(contest, data, test).items():
+    for name, answer in peers_of(data, test, SETS[contest.name].ordered, contest.seed, TIME_LIMIT).items():
         row = contest.begin | {"peer": name, "commit": commit(), "error": ""}
         began = time.process_time()
         try:

@@ -7,9 +7,11 @@ import pytest
 from experiments.arena import Contest, contest_rows, finished, main, peer_rows, run
 from experiments.arena_data import HALVES, SETS, DataMissing, DataSet, packaged, standardised
 from experiments.arena_patterns import LEFT, PATTERNS, hide
+from experiments.arena_peers import METHODS
 from experiments.arena_tables import best_peers, outcomes, page, summary
 
 from experiments import arena
+from tensorfill import Choice, Observations
 
 CUBE = DataSet(lambda: np.random.default_rng(0).normal(size=(20, 24, 6)), (1,), time=1, fibre=2)
 MATRIX = DataSet(lambda: np.random.default_rng(0).normal(size=(40, 12)), (1,), time=1, fibre=1)
@@ -156,7 +158,18 @@ def test_a_call_that_fails_is_a_row(monkeypatch):
     assert "rmse" not in row
     peers = peer_rows(Contest("low-rank", "corner", 0))
     assert {each["error"] for each in peers} == {"ValueError: no answer"}
-    assert {each["peer"] for each in peers} >= set(arena.METHODS)
+    assert {each["peer"] for each in peers} >= set(METHODS)
+
+
+def test_the_test_entries_choose_the_settings_of_a_peer_and_are_not_fitted():
+    data, _, test = Contest("low-rank", "corner", 0).data()
+    other = Observations(test.coords, 2 * test.values, test.shape)
+    given = {"method": arena.tensorfill.CP(rank=3, ridge=0.1), "centre": False, "smooth": None, "rng": 0}
+    answers = [
+        arena.tensorfill.complete(data, choose=Choice(validation=each), **given).predict(test.coords)
+        for each in (test, other)
+    ]
+    np.testing.assert_array_equal(*answers)
 
 
 def test_the_best_peer_is_the_one_with_the_lowest_error():
