@@ -138,13 +138,14 @@ class Contest:
         weights = blend_weights(np.stack([_predicted(self.splits, each) - observed for each in models]), best=0)
         if weights is None:
             return best
-        order = [place for place in np.argsort(-weights, kind="stable") if weights[place] > 0]
-        first, *rest = (answers[place] for place in order)
+        order = [int(place) for place in np.argsort(-weights, kind="stable") if weights[place] > 0]
+        first, rest = answers[order[0]], [answers[place] for place in order[1:]]
         blends = [Blend([models[place][at] for place in order], weights[order]) for at in range(len(self.splits))]
         losses = losses_of(self.splits, blends)
         self.judged.append(losses)
         beside = tuple((float(weight), each) for weight, each in zip(weights[order[1:]], rest, strict=True))
-        return replace(first, splits=self.splits, models=blends, losses=losses, beside=beside)
+        blended: Scored = replace(first, splits=self.splits, models=blends, losses=losses, beside=beside)
+        return blended
 
     def inflation(self, scored: Scored) -> float:
         """Return by how much the errors of an answer at other entries are larger than at those that chose it.

@@ -99,7 +99,7 @@ class Recipe:
 
     @property
     def parts(self) -> tuple[Recipe, ...]:
-        """This recipe by itself, and those beside it."""
+        """Each recipe of the blend by itself, this one first."""
         return (replace(self, beside=()), *(share.recipe for share in self.beside))
 
     @property
