@@ -15,6 +15,7 @@ from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
 from tensorfill.models import (
     MODELS,
+    Blend,
     Centred,
     CPModel,
     Dense,
@@ -208,6 +209,23 @@ def placed_centred(shape, rng):
     return placed(centred_tucker, shape, rng)
 
 
+def blend(shape, rng):
+    """Return a weighted sum of models of several kinds, with the dense tensor that its formula gives."""
+    parts = [centred_tucker(shape, rng), cp(shape, rng), dense_array(shape, rng)]
+    weights = rng.dirichlet(np.ones(len(parts)))
+    dense = sum(weight * each for weight, (_, each) in zip(weights, parts, strict=True))
+    return Blend([model for model, _ in parts], weights), dense
+
+
+def blend_float32(shape, rng):
+    (one, first), (two, second) = cp_float32(shape, rng), folded_float32(shape, rng)
+    return Blend([one, two], [0.75, 0.25]), 0.75 * first + 0.25 * second
+
+
+def placed_blend(shape, rng):
+    return placed(blend, shape, rng)
+
+
 # A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
 FACTORIES = [
     folded,
@@ -238,6 +256,9 @@ FACTORIES = [
     placed_folded,
     placed_tucker_float32,
     placed_centred,
+    blend,
+    blend_float32,
+    placed_blend,
 ]
 
 

@@ -43,8 +43,10 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
 
 def _method(fit: Fit) -> str:
     """Return the name of the method, and of the others that were tried."""
-    from ..results.words import method_in_words
+    from ..results.words import blend_in_words, method_in_words
 
+    if fit.recipe.beside:
+        return blend_in_words(fit)
     others = [point.method.name for point in fit.path or () if point.method.name != fit.method.name]
     beside = f", better than {', '.join(dict.fromkeys(others))} on held-out entries" if others else ""
     return f"{method_in_words(fit)}{beside}"
@@ -121,6 +123,10 @@ def recipe_record(fit: Fit) -> dict[str, Any]:
         "lam": fit.lam,
         "theta": fit.theta,
         "ranks": fit.ranks,
+        "blend": [
+            {"method": part.method.name, "weight": weight}
+            for weight, part in zip(recipe.weights, recipe.parts, strict=True)
+        ],
         "around": {stage.name: stage.in_words(fit.labels) for stage in recipe.stages},
         "held_out": None if recipe.holdout is None else recipe.holdout.in_words(fit.labels),
         "held_out_error": fit.held_out_error,

@@ -21,7 +21,7 @@ from ..models import MODELS
 from .typed import decoded
 
 FORMAT = "tensorfill-fit"
-VERSION = 7
+VERSION = 8
 """The version of the format that is written and read."""
 
 TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")
@@ -94,7 +94,8 @@ class FitHeader:
     def _check_recipe(self, ndim: int) -> None:
         """Check that the recipe suits a tensor of this order."""
         held_out = self.recipe.holdout
-        modes = [mode for stage in self.recipe.stages if isinstance(stage, Stage) for mode in stage.modes]
+        stages = [stage for part in self.recipe.parts for stage in part.stages if isinstance(stage, Stage)]
+        modes = [mode for stage in stages for mode in stage.modes]
         modes += [each.mode for each in self.baselines if each.mode is not None]
         if not all(0 <= mode < ndim for mode in modes):
             raise ValueError(f"it speaks of a mode that a tensor of order {ndim} does not have")
@@ -107,7 +108,8 @@ class FitHeader:
         if not all(name.isidentifier() and not keyword.iskeyword(name) for name in self.recipe.asked):
             raise ValueError("what was asked for are no names of arguments")
         # Of a user-defined method, only the text is stored.
-        if isinstance(self.recipe.method, Method) and self.recipe.method.open_settings:
+        methods = [part.method for part in self.recipe.parts]
+        if any(isinstance(method, Method) and method.open_settings for method in methods):
             raise ValueError("a setting of its method is not known")
         timed = [*self.history, *(self.path or ()), *(() if self.timing is None else self.timing.stages)]
         if not all(0 <= each.seconds < math.inf for each in timed):

@@ -19,7 +19,7 @@ from ..plots.drawing import label_of
 from ..plots.errors import fitted_sample, half_width
 from ..plots.naming import method_name, rank_modes
 from ..plots.views import is_yes_or_no
-from ..results.words import doubts_of, measured
+from ..results.words import blend_in_words, doubts_of, measured
 from .words import loss_in_words, model_in_words, penalty_in_words, settings_in_words
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ def _stages(fit: Fit) -> Facts:
     if is_robust(recipe.asked.get("loss", "square")):
         facts.append(("Corrupt entries", "expected: entries far from the model count little, or not at all"))
     facts += [(stage.title, stage.in_words(fit.labels)) for stage in recipe.stages if stage.chosen]
+    if recipe.beside:
+        facts.append(("Blend", f"{blend_in_words(fit)}; all that is said of a method here is about the first"))
     if fit.bounds is not None:
         facts.append(("Bounds", _clipped(*fit.bounds)))
     return facts

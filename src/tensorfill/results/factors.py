@@ -16,7 +16,7 @@ from .._support.types import Floats
 from .._support.words import label_in_words, written
 from ..algebra.unfolding import unfold
 from ..labels import Labels
-from ..models import Centred, FoldedColumns, FoldedLowRank, Model, Placed, Tucker
+from ..models import Blend, Centred, FoldedColumns, FoldedLowRank, Model, Placed, Tucker
 from ..models.cp import CPModel
 
 SHOWN = 3
@@ -148,6 +148,11 @@ def factors_of(model: Model, labels: Labels) -> Factors:
     elif isinstance(model, FoldedLowRank | FoldedColumns):
         columns = {part.mode: (_upright(np.asarray(part.u))[0], np.asarray(part.s)) for part in model.components}
     else:
+        if isinstance(model, Blend):
+            raise ValueError(
+                f"There are no factors: the answer is a blend of {len(model.models)} models; fit with blend=False, or "
+                "with a method such as 'grow', for an answer of factors alone."
+            )
         raise ValueError(
             "There are no factors: the answer is stored entry by entry, as a smooth field or an interpolation is; fit "
             "with smooth=None and a method such as 'grow' for an answer of factors alone."

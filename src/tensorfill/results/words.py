@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .._support.words import numbers, percent, sizes, written
 from ..choosing.doubts import doubt_of, doubt_of_variation
+from ..choosing.recipe import Recipe
 from ..choosing.stages.base import After
 from ..losses import Logistic, is_score
 from ..methods.simple import Interpolation, Simple
@@ -95,25 +96,45 @@ def added_in_words(fit: Fit) -> str:
 
 
 def _method(fit: Fit) -> str:
-    alone = _alone(fit)
+    if fit.recipe.beside:
+        return blend_in_words(fit)
+    alone = _alone(fit.recipe)
     parts = [method_in_words(fit), *([] if alone else _ranks(fit))]
     parts += [f"lam {numbers(fit.lam)}"] if fit.lam and not alone else []
-    parts += [stage.brief for stage in fit.recipe.stages if stage.brief and stage not in alone]
+    parts += _briefs(fit.recipe)
     parts += [f"the best of {len(fit.path)} trials"] if fit.path is not None and len(fit.path) > 1 else []
     return ", ".join(parts)
 
 
-def _alone(fit: Fit) -> list[After]:
+def _alone(recipe: Recipe) -> list[After]:
     """Return the stages that do without the answer of the method."""
-    return [stage for stage in fit.recipe.after if isinstance(stage, After) and stage.alone]
+    return [stage for stage in recipe.after if isinstance(stage, After) and stage.alone]
+
+
+def _briefs(recipe: Recipe) -> list[str]:
+    """Return the stages around the method, a few words each."""
+    alone = _alone(recipe)
+    return [stage.brief for stage in recipe.stages if stage.brief and stage not in alone]
+
+
+def blend_in_words(fit: Fit) -> str:
+    """Return the parts of a blend with their weights; nothing if the fit is none."""
+    pairs = zip(fit.recipe.weights, fit.recipe.parts, strict=True)
+    parts = [", ".join([f"{weight:.2f} {_called(part, fit)}", *_briefs(part)]) for weight, part in pairs]
+    return f"a blend of {'; '.join(parts)}" if fit.recipe.beside else ""
 
 
 def method_in_words(fit: Fit) -> str:
     """Return the name of the method, with the mode of an interpolation, or the stage that does without a method."""
-    for stage in _alone(fit):
+    return "blend" if fit.recipe.beside else _called(fit.recipe, fit)
+
+
+def _called(recipe: Recipe, fit: Fit) -> str:
+    method = recipe.method
+    for stage in _alone(recipe):
         return f"{stage.title.lower()} alone"
-    along = f" along {fit.labels.in_words(fit.method.along)}" if isinstance(fit.method, Interpolation) else ""
-    return f"{fit.method.name}{along}"
+    along = f" along {fit.labels.in_words(method.along)}" if isinstance(method, Interpolation) else ""
+    return f"{method.name}{along}"
 
 
 def _ranks(fit: Fit) -> list[str]:
