@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ from tensorfill.choosing.search.trials import Trials
 from tensorfill.choosing.stages.centre import effects_of
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square, make_loss
+from tensorfill.methods.nort.descent import PATH_ITERATIONS, PATH_TOLERANCE
 from tensorfill.methods.problem import Problem
 from tensorfill.methods.registry import METHODS
 from tensorfill.metrics import rmse
@@ -94,6 +96,51 @@ def test_the_cuts_half_a_step_beside_the_best_are_tried():
     steps = np.unique(np.round(np.log(ratios) / np.log(0.75), 6))
     assert 0.0 in steps
     assert {0.5, -0.5} <= set(steps) or {0.5, 1.0} <= set(steps) or {-0.5, -1.0} <= set(steps)
+
+
+def test_a_larger_tau_keeps_lambda_and_the_penalty(nort):
+    """The function that F_tau comes closer to stays the same."""
+    search, trials = nort
+    best = trials.leader.candidate
+    room = [9] * len(best.weights)
+    one, other = (search._method(replace(best, tau=tau), room) for tau in (1.0, 3.0))
+    assert one.tau is None
+    assert other.tau == pytest.approx(3 * TAU)
+    assert replace(other, tau=None) == one
+
+
+def test_a_last_fit_stops_early_if_the_best_trial_did(nort):
+    search, trials = nort
+    kept = trials.leader
+    method = search.final(trials, 1000)
+    assert (method.max_iter, method.tol) == (Nort().max_iter, Nort().tol)
+    # A point of a path was run by rules of its own.
+    assert (kept.ran.max_iter, kept.ran.tol) == (PATH_ITERATIONS, PATH_TOLERANCE)
+    assert kept.point.iterations <= PATH_ITERATIONS
+    trials.prefer(kept.as_stopped())
+    early = search.final(trials, 1000)
+    trials.prefer(kept)
+    assert early == replace(method, max_iter=PATH_ITERATIONS, tol=PATH_TOLERANCE)
+
+
+def test_a_trial_that_stopped_early_is_repeated_by_its_own_method(nort):
+    _, trials = nort
+    first = trials.run(Nort(lam=0.01, max_rank=4, svd="exact", storage="dense"), None, tried={}, max_iter=3, tol=0.0)
+    early = first.as_stopped()
+    again = trials.run(early.method, None, tried={})
+    assert early.early
+    assert not first.early
+    assert again.point.iterations == 3
+    np.testing.assert_allclose(again.losses, early.losses, rtol=1e-6)
+
+
+def test_what_is_tried_beside_an_early_answer_is_stopped_as_early(nort):
+    search, trials = nort
+    best = trials.leader.as_stopped()
+    beside = search._try_beside(best, best.candidate.lower(0.5))
+    assert beside.early
+    assert (beside.ran.max_iter, beside.ran.tol) == (PATH_ITERATIONS, PATH_TOLERANCE)
+    assert not search._try_beside(trials.leader, best.candidate).early
 
 
 def test_a_search_that_is_not_promising_is_not_refined():

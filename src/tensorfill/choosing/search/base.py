@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from ..._support.scaling import ERROR, SETTINGS
 from ..._support.types import Floats
 from ...methods.base import Method, Result
 from ...models.base import Model
+
+M = TypeVar("M", bound=Method)
 
 STANDARD_ERRORS = 1.0
 """A trial beats an earlier one only by this many standard errors of their paired difference on the held-out entries.
@@ -144,6 +146,11 @@ class Trial:
         The candidate that was tried, as represented by the search.
     clipped
         Whether comparisons clip the largest losses; see `are_better`.
+    ran
+        The method with the stopping rules that it was really run with; None if they are those of `method`.
+    early
+        Whether these rules are part of what was chosen. A point of a path that is stopped early is another estimator
+        than the point that it would converge to, so a last fit that is to be as good stops by the same rules.
     """
 
     method: Method
@@ -152,11 +159,22 @@ class Trial:
     losses: Floats = field(repr=False)
     candidate: Any = None
     clipped: bool = True
+    ran: Method | None = None
+    early: bool = False
 
     @property
     def models(self) -> tuple[Model, ...]:
         """The answer on each split."""
         return tuple(result.model for result in self.results)
+
+    def stopped(self, method: M) -> M:
+        """Return a method with the stopping rules that this trial was run with."""
+        ran = self.ran or self.method
+        return replace(method, max_iter=ran.max_iter, tol=ran.tol)
+
+    def as_stopped(self) -> Trial:
+        """Return the trial as an answer of its own, whose method has the stopping rules that it was run with."""
+        return replace(self, method=self.stopped(self.method), early=True)
 
     def beats(self, other: Trial | None, *, by: float = STANDARD_ERRORS) -> bool:
         """Return whether it is better than an earlier trial by this many standard errors."""

@@ -48,6 +48,9 @@ class Candidate:
         The weight of the graph Laplacians, relative to the mean degree.
     free
         Whether it may admit noise that the first penalty excluded.
+    tau
+        How many times the default the inverse step length is. Lambda and the penalty do not depend on it, so the cut is
+        the threshold at the default.
     """
 
     cut: float
@@ -55,6 +58,7 @@ class Candidate:
     weights: tuple[float, ...]
     mu: float = 0.0
     free: bool = False
+    tau: float = 1.0
 
     @property
     def noise(self) -> float | None:

@@ -2,8 +2,8 @@
 
 The search goes from coarse to fine: a path of decreasing thresholds, or cuts, with equal weights for all modes; each
 mode alone; lower weights, down to zero; paths at other q, the nonconvexity of the penalty, over the last few cuts
-before the best; the best of each q, run as long as the final fit; the cuts on either side of the best; the weight of
-the graphs. Every further path has a warm start from the first, so it is short.
+before the best; the best of each q, run as long as the final fit, beside what it was before; the cuts on either side of
+the best; larger tau; the weight of the graphs. Every further path has a warm start from the first, so it is short.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from .trials import Trials
 
 FAR_AHEAD = 1.3
 """A single mode is tried first if the error of all modes together is this many times its error at the first cut."""
+
+LARGER_TAU = (3.0, 10.0)
+"""The inverse step lengths that are tried at the end, in multiples of the default."""
 
 
 class NortSearch(PathFollower):
@@ -82,10 +85,11 @@ class NortSearch(PathFollower):
         self._is_promising = True
 
     def finish(self, trials: Trials) -> None:
-        """Solve the best candidates further, try the cuts beside them, and the graphs."""
+        """Solve the best candidates further, try the cuts beside them, larger tau, and the graphs."""
         if self._is_promising:
             self._settle()
             self._refine()
+            self._raise_tau()
             self._stiffen()
 
     def trace(self, trials: Trials, q: float | None = None, points: int | None = None) -> None:
@@ -104,7 +108,8 @@ class NortSearch(PathFollower):
     def final(self, trials: Trials, entries: int) -> Nort:
         """Return the method for a fit of `entries` entries with the best candidate.
 
-        The singular values of noise grow with the root of the number of entries, so the cut does too.
+        The singular values of noise grow with the root of the number of entries, so the cut does too. If the best trial
+        was stopped early, so is this fit.
         """
         best = trials.leader
         root = math.sqrt(entries / len(trials.problems[0].observations))
@@ -112,7 +117,8 @@ class NortSearch(PathFollower):
         candidate = replace(best.candidate, cut=best.candidate.cut * root)
         method = self._method(candidate, [room.get(mode, 1) for mode in self.modes])
         # Repeating the fit without this search reaches its lambda in the same way.
-        return replace(method, descend=True)
+        method = replace(method, descend=True)
+        return best.stopped(method) if best.early else method
 
     def _again(self, lead: Trial, q: float) -> list[Trial]:
         """Follow a path from an earlier trial at another q, with the weights of the best so far."""
@@ -216,25 +222,45 @@ class NortSearch(PathFollower):
         """Run the best answer as long as the final fit, and then others that may be better.
 
         A weak direction may take longer to vanish or to grow than a point of a path runs, so the best point of a path
-        need not be the best in the end.
+        need not be the best in the end. If it is clearly better as it was, it stays so, and the final fit stops early.
         """
-        settled: Trial | None = None
+        best: Trial | None = None
         for trial in sorted(self._best_at.values(), key=lambda trial: trial.point.held_out):
-            if trial.beats(settled):
-                again = self._try(trial.candidate, trial, tol=self._last_tolerance)
-                settled = again if again.beats(settled) else settled
-        if settled is not None:
-            self._trials.prefer(settled)
+            if trial.beats(best):
+                again = self._try(trial.candidate, trial, tol=self._last_tolerance, max_iter=self._settings.max_iter)
+                kept = trial.as_stopped() if trial.beats(again) else again
+                best = kept if kept.beats(best) else best
+        if best is not None:
+            self._trials.prefer(best)
 
     def _refine(self) -> None:
-        """Try the cuts half a step above and below the best, with as many iterations; in a tie, the largest wins.
+        """Try the cuts half a step above and below the best; in a tie, the largest wins.
 
         The largest cut is farthest from noise.
         """
         best = self._trials.leader
-        higher, lower = (self._try(best.candidate.lower(step), best, tol=self._last_tolerance) for step in (-0.5, 0.5))
+        higher, lower = (self._try_beside(best, best.candidate.lower(step)) for step in (-0.5, 0.5))
         kept = best if best.beats(higher) else higher
         self._trials.prefer(lower if lower.beats(kept) else kept)
+
+    def _raise_tau(self) -> None:
+        """Try larger tau with the same lambda and penalty while the score improves, unless the user gives tau.
+
+        F_tau holds the components together by a term of weight tau, and is nearer to the sum of the penalties the
+        larger tau is. A single component has nothing to be held together with.
+        """
+        several = sum(weight > 0 for weight in self._trials.leader.candidate.weights) > 1
+        for tau in LARGER_TAU if several and self._settings.tau is None else ():
+            before = self._trials.leader
+            self._try_beside(before, replace(before.candidate, tau=tau))
+            if self._trials.leader is before:
+                break
+
+    def _try_beside(self, best: Trial, candidate: Candidate) -> Trial:
+        """Try a candidate close to that of the best trial, from its answer, and solve it as far."""
+        if best.early:
+            return self._try(candidate, best, tol=best.method.tol, max_iter=best.method.max_iter, early=True)
+        return self._try(candidate, best, tol=self._last_tolerance)
 
     @property
     def _last_tolerance(self) -> float:
@@ -244,7 +270,7 @@ class NortSearch(PathFollower):
         """Try the graph Laplacians, from weak to strong, while the score improves."""
         for mu in self._trials.stiffnesses:
             before = self._trials.leader
-            self._try(replace(before.candidate, mu=mu), before)
+            self._try_beside(before, replace(before.candidate, mu=mu))
             if self._trials.leader is before:
                 break
 

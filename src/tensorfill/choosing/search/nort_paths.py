@@ -79,17 +79,21 @@ class PathFollower:
         tol: float = PATH_TOLERANCE,
         max_iter: int = PATH_ITERATIONS,
         variation: bool = False,
+        early: bool = False,
     ) -> Trial:
         """Solve with a candidate and score it; a variation of its start is abandoned if it does not improve."""
+        method = self._method(candidate, room or self._room(candidate, start if isinstance(start, Trial) else None))
+        raised = {} if method.tau == self._settings.tau else {"tau": float(method.tau or 0)}
         trial = self._trials.run(
-            self._method(candidate, room or self._room(candidate, start if isinstance(start, Trial) else None)),
+            method,
             start,
-            tried={"cut": candidate.cut, "q": candidate.q},
+            tried={"cut": candidate.cut, "q": candidate.q, **raised},
             candidate=candidate,
             mu=candidate.mu,
             tol=tol,
             max_iter=max_iter,
             variation=variation,
+            early=early,
         )
         self._points.append(trial.point)
         # A q that follows the ranks does not identify the path.
@@ -111,6 +115,7 @@ class PathFollower:
             max_rank=tuple(room[place] for place in kept),
             penalty=penalty,
             theta="auto",
+            tau=self._settings.tau if candidate.tau == 1 else candidate.tau * tau,
             # Trials are short, because the path keeps them near their solutions.
             polish=self._settings.polish is True and candidate.mu == 0,
         )

@@ -165,6 +165,7 @@ class Trials:
         max_iter: int | None = None,
         tol: float | None = None,
         variation: bool = False,
+        early: bool = False,
     ) -> Trial:
         """Run a method on every split, score it, and keep it if it is the best so far.
 
@@ -184,6 +185,8 @@ class Trials:
             Stopping rules of the trial, if stricter than those of the method.
         variation
             Whether it is abandoned when its held-out error is not below that of `start` and does not fall.
+        early
+            Whether these stopping rules belong to what is tried; see `Trial`.
 
         Raises
         ------
@@ -196,7 +199,8 @@ class Trials:
             tol=method.tol if tol is None else tol,
         )
         results = self.solve(short, start.models if isinstance(start, Trial) else start, mu, variation=variation)
-        trial = self._scored(method, results, tried, candidate, mu)
+        trial = replace(self._scored(method, results, tried, candidate, mu), ran=short)
+        trial = trial.as_stopped() if early else trial
         self.points.append(trial.point)
         if trial.beats(self.best):
             self.best = trial

@@ -68,7 +68,8 @@ class Nort(Method):
         The largest rank of a component: one number, or one for each regularised mode.
     tau
         Inverse step length; by default just above the curvature of the loss. A larger one brings the answer closer
-        to the problem with the exact sum of penalties, and costs iterations.
+        to the problem with the exact sum of penalties, and costs iterations. With ``lam="auto"``, held-out entries
+        choose whether it is larger.
     momentum
         ``"restart"`` (also ``True``) extrapolates by (k - 1) / (k + 2) in the k-th step since the last rejection,
         ``"adaptive"`` doubles and halves the extrapolation as Algorithm 2 does, ``False`` is sNORT.
