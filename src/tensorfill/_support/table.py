@@ -12,6 +12,7 @@ METHODS = {
     "nort": ("methods.nort:Nort", "NORT"),
     "grow": ("methods.grow:Grow", "Growth by least squares"),
     "cp": ("methods.cp:CP", "CP"),
+    "cp_means": ("methods.cp_means:CPMeans", "CP of what is expected"),
     "softimpute": ("methods.softimpute:SoftImpute", "SoftImpute"),
     "tucker_als": ("methods.tucker_als:TuckerAls", "Tucker by alternating least squares"),
     "tucker": ("baselines.factorised.tucker:TuckerDescent", "Tucker by gradient steps"),
@@ -40,6 +41,9 @@ ALIASES = {"cp_wopt": "cp"}
 
 AUTOMATIC = ("grow", "nort")
 """The methods that ``method="auto"`` tries, in this order: the second if the first leaves something to find."""
+
+AUTOMATIC_FOR_SCORES = ("cp", "cp_means", "nort")
+"""What it tries for a loss whose prediction is a score, where none of them leaves nothing to find."""
 
 COMPARED = ("nort", "grow", "cp", "softimpute")
 """The methods that a comparison has by default."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from .._support.checks import listed
 from ..labels import Labels
-from ..losses import Square
+from ..losses import Square, is_score
 from ..losses.robust import is_robust, make_robust
 from ..methods.base import Method, Unsuited
 from ..methods.problem import Problem
-from ..methods.registry import AUTOMATIC, METHODS, make_method, setting_names
+from ..methods.registry import AUTOMATIC, AUTOMATIC_FOR_SCORES, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
 from .holdout.splits import Choice
 from .task import Job, Task
@@ -23,12 +23,12 @@ MOST_NAMED = 6
 
 
 def candidates(
-    method: Any, settings: Mapping[str, Any], job: Job, automatic_choice: Sequence[str] = AUTOMATIC
+    method: Any, settings: Mapping[str, Any], job: Job, automatic_choice: Sequence[str] | None = None
 ) -> list[Method]:
     """Return the methods to try, each checked against the data and the stages around it.
 
-    `automatic_choice` is the meaning of ``"auto"``; ``"all"`` means every method of the registry. Of both, those that
-    support the data are tried.
+    `automatic_choice` is the meaning of ``"auto"``, by default what suits the loss; ``"all"`` means every method of the
+    registry. Of both, those that support the data are tried.
     """
     task = job.task
     misplaced = [each.name for each in fields(Choice) if each.name in settings]
@@ -37,7 +37,8 @@ def candidates(
     automatic = isinstance(method, str) and method in ("auto", "all")
     several = method if isinstance(method, list | tuple) else [method]
     if automatic:
-        named = automatic_choice if method == "auto" else tuple(METHODS)
+        suited = AUTOMATIC_FOR_SCORES if is_score(task.loss) else AUTOMATIC
+        named = (automatic_choice or suited) if method == "auto" else tuple(METHODS)
         several, settings = _automatic(named, settings, task.same)
     if not several:
         raise ValueError("method must name at least one method, but the list is empty.")

@@ -6,6 +6,7 @@ from .columns import FoldedColumns
 from .cp import CPModel
 from .dense import Dense
 from .folded import FoldedLowRank
+from .linked import Linked
 from .placed import Placed
 from .ring import TensorRing, TensorTrain
 from .tucker import Tucker
@@ -17,6 +18,7 @@ __all__ = [
     "Dense",
     "FoldedColumns",
     "FoldedLowRank",
+    "Linked",
     "Model",
     "Placed",
     "TensorRing",
