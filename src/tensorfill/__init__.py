@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .fit import load as load
     from .methods.base import Method as Method
     from .methods.base import Status as Status
+    from .methods.calibrated import Calibrated as Calibrated
     from .methods.cp import CP as CP
     from .methods.cp_means import CPMeans as CPMeans
     from .methods.grow import Grow as Grow

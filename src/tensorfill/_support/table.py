@@ -13,6 +13,7 @@ METHODS = {
     "grow": ("methods.grow:Grow", "Growth by least squares"),
     "cp": ("methods.cp:CP", "CP"),
     "cp_means": ("methods.cp_means:CPMeans", "CP of what is expected"),
+    "calibrated": ("methods.calibrated:Calibrated", "Calibrated least squares"),
     "softimpute": ("methods.softimpute:SoftImpute", "SoftImpute"),
     "tucker_als": ("methods.tucker_als:TuckerAls", "Tucker by alternating least squares"),
     "tucker": ("baselines.factorised.tucker:TuckerDescent", "Tucker by gradient steps"),
@@ -42,7 +43,7 @@ ALIASES = {"cp_wopt": "cp"}
 AUTOMATIC = ("grow", "nort")
 """The methods that ``method="auto"`` tries, in this order: the second if the first leaves something to find."""
 
-AUTOMATIC_FOR_SCORES = ("cp", "cp_means", "nort")
+AUTOMATIC_FOR_SCORES = ("cp", "cp_means", "calibrated", "nort")
 """What it tries for a loss whose prediction is a score, where none of them leaves nothing to find."""
 
 COMPARED = ("nort", "grow", "cp", "softimpute")

@@ -20,10 +20,10 @@ import numpy as np
 
 from .._support.clock import Clock
 from ..algebra.entry_products import TermEntries
-from ..losses import Square, restore
 from ..losses.links import Link, Through, link_for
 from ..models import CPModel, Linked, Model
 from .base import Callback, Method, Progress, Result
+from .calibrated import least_squares_of
 from .cp import FIRST_RIDGE, STRONGER, WEAKER, CPObjective, CPSolver, possible_ranks, ridge_unit, with_terms
 from .grow import Grow
 from .problem import Problem
@@ -101,7 +101,7 @@ class CPMeans(Method):
         """Return the answer of least squares, as scores."""
         link = self._link(problem)
         square = Grow(rank=int(self.rank), form="cp")
-        result = square.solve(_squares(problem), rng=rng, callback=callback, clock=clock)
+        result = square.solve(least_squares_of(problem), rng=rng, callback=callback, clock=clock)
         return result if link.is_straight else replace(result, model=Linked(result.model, link))
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> MeansSolver:
@@ -114,7 +114,7 @@ class CPMeans(Method):
         link = self._link(problem)
         entries = TermEntries(problem.observations.coords, problem.observations.shape)
         factors = with_terms(
-            _squares(problem), entries, start.model if isinstance(start, Linked) else start, int(self.rank), rng
+            least_squares_of(problem), entries, start.model if isinstance(start, Linked) else start, int(self.rank), rng
         )
         through = problem if link.is_straight else problem.with_loss(Through(problem.loss, link))
         return MeansSolver(
@@ -153,15 +153,9 @@ class MeansSolver:
         return model if self._link.is_straight else Linked(model, self._link)
 
 
-def _squares(problem: Problem) -> Problem:
-    """Return the problem of least squares for the values as the data has them."""
-    observations = problem.observations
-    return Problem(observations.with_values(restore(problem.loss, observations.values)), Square())
-
-
 def _ridge_unit(problem: Problem) -> float:
     """Return the unit of the ridge: that of least squares, over the variance of the values for a likelihood."""
-    squares = _squares(problem)
+    squares = least_squares_of(problem)
     unit = ridge_unit(squares)
     if link_for(problem.loss, problem.observations.values, FIRST_WIDTH).is_straight:
         return unit
