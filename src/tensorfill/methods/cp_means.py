@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..algebra.entry_products import TermEntries
 from ..losses.links import Link, Through, link_for
 from ..models import CPModel, Linked, Model
 from .base import Callback, Method, Progress, Result
-from .calibrated import least_squares_of
+from .calibrated import least_squares_of, through
 from .cp import FIRST_RIDGE, STRONGER, WEAKER, CPObjective, CPSolver, possible_ranks, ridge_unit, with_terms
 from .grow import Grow
 from .problem import Problem
@@ -99,10 +100,11 @@ class CPMeans(Method):
         self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
     ) -> Result | None:
         """Return the answer of least squares, as scores."""
-        link = self._link(problem)
+        as_scores = partial(_linked, self._link(problem))
+        shown = None if callback is None else through(as_scores, callback)
         square = Grow(rank=int(self.rank), form="cp")
-        result = square.solve(least_squares_of(problem), rng=rng, callback=callback, clock=clock)
-        return result if link.is_straight else replace(result, model=Linked(result.model, link))
+        result = square.solve(least_squares_of(problem), rng=rng, callback=shown, clock=clock)
+        return replace(result, model=as_scores(result.model))
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> MeansSolver:
         """Return a solver that starts at `start`, or at zero with terms of the observed values."""
@@ -149,8 +151,12 @@ class MeansSolver:
 
     def model(self) -> Model:
         """Return the answer so far."""
-        model = self._inner.model()
-        return model if self._link.is_straight else Linked(model, self._link)
+        return _linked(self._link, self._inner.model())
+
+
+def _linked(link: Link, model: Model) -> Model:
+    """Return estimates as scores."""
+    return model if link.is_straight else Linked(model, link)
 
 
 def _ridge_unit(problem: Problem) -> float:

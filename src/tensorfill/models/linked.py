@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +15,8 @@ from ..losses.links import Link
 from .base import MODELS, Model
 from .dense import Dense
 
-INNER = "inner."
-"""The prefix of the names of the inner model's arrays."""
+INNER, LINK = "inner.", "link."
+"""The prefixes of the names of the inner model's arrays, and of the numbers of the link."""
 
 
 class Linked(Model):
@@ -100,11 +100,13 @@ class Linked(Model):
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the model, as a file stores them, with the kind of the inner model as text."""
         inner = {f"{INNER}{name}": array for name, array in self.model.to_arrays().items()}
-        return {"inner": np.array(self.model.kind), "link": np.array(astuple(self.link))} | inner
+        # Files hold finite numbers only; what is infinite is so by default.
+        link = {f"{LINK}{name}": np.array(value) for name, value in asdict(self.link).items() if math.isfinite(value)}
+        return {"inner": np.array(self.model.kind)} | link | inner
 
     @classmethod
     def from_arrays(cls, shape: tuple[int, ...], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the model from the arrays of `to_arrays`."""
         inner = {name.removeprefix(INNER): arrays[name] for name in arrays if name.startswith(INNER)}
-        link = Link(*(float(number) for number in arrays["link"]))
-        return cls(MODELS[str(arrays["inner"])].from_arrays(shape, inner), link)
+        link = {name.removeprefix(LINK): float(arrays[name]) for name in arrays if name.startswith(LINK)}
+        return cls(MODELS[str(arrays["inner"])].from_arrays(shape, inner), Link(**link))
