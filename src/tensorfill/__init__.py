@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from .fit import load as load
     from .methods.base import Method as Method
     from .methods.base import Status as Status
+    from .methods.calibrated import Calibrated as Calibrated
     from .methods.cp import CP as CP
+    from .methods.cp_means import CPMeans as CPMeans
     from .methods.grow import Grow as Grow
     from .methods.nort import Nort as Nort
     from .methods.nort import SmoothedNort as SmoothedNort

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Choice, Clock, Method, Observations, Problem, Status, complete
+from tensorfill import Choice, Clock, Grow, Method, Observations, Problem, Status, complete
 from tensorfill.losses import Square, make_loss, prepare
 from tensorfill.losses.robust import make_robust
 from tensorfill.methods.base import STAGES, Unsuited
@@ -26,6 +26,8 @@ SETTINGS = {
     "nort": {"lam": 0.1},
     "grow": {"rank": 2, "form": "tucker"},
     "cp": {"rank": 2, "ridge": 1e-3},
+    "cp_means": {"rank": 2, "ridge": 1e-3, "width": 0.03},
+    "calibrated": {"method": Grow(rank=2, form="tucker")},
     "softimpute": {"lam": 0.5},
     "tucker_als": {"rank": 2},
     "tucker": {"rank": 2, "ridge": 1e-3},

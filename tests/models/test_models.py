@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
 from tensorfill.algebra.unfolding import columns
+from tensorfill.losses.links import Link
 from tensorfill.models import (
     MODELS,
     Blend,
@@ -21,6 +22,7 @@ from tensorfill.models import (
     Dense,
     FoldedColumns,
     FoldedLowRank,
+    Linked,
     Placed,
     TensorRing,
     TensorTrain,
@@ -131,6 +133,22 @@ def centred(inner, rng):
     model, dense = inner
     effects = [rng.standard_normal(size) for size in model.shape]
     return Centred(model, Additive(2.5, effects)), dense + 2.5 + functools.reduce(np.add.outer, effects)
+
+
+def linked(inner, link):
+    """Return a model and its dense tensor, both through a link: the formula of two bounds, in plain NumPy."""
+    model, dense = inner
+    width, below, above = link.width, dense - link.low, link.high - dense
+    curve = np.log(width * np.log1p(np.exp(below / width))) - np.log(width * np.log1p(np.exp(above / width)))
+    return Linked(model, link), link.intercept + link.slope * curve
+
+
+def linked_cp(shape, rng):
+    return linked(cp(shape, rng), Link(-1.0, 2.0, 0.5, 0.3, 1.7))
+
+
+def linked_tucker_float32(shape, rng):
+    return linked(tucker_float32(shape, rng), Link(-3.0, 5.0, 2.0, 0.3, 1.7))
 
 
 def centred_folded(shape, rng):
@@ -252,6 +270,8 @@ FACTORIES = [
     centred_ring,
     dense_array,
     dense_float32,
+    linked_cp,
+    linked_tucker_float32,
     placed_cp,
     placed_folded,
     placed_tucker_float32,

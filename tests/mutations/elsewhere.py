@@ -11,6 +11,9 @@ FAMILY = "penalties/family.py"
 TRUNCATED = "penalties/truncated.py"
 SMOOTH = "losses/smooth.py"
 ROBUST = "losses/robust.py"
+LINKS = "losses/links.py"
+CALIBRATED = "methods/calibrated.py"
+SQUARES_FIRST = "methods/squares_first.py"
 GROWTH = "methods/grow/growth.py"
 TERMS = "methods/grow/terms.py"
 CP_FORM = "methods/grow/cp_form.py"
@@ -25,6 +28,8 @@ PENALTIES = "penalties/test_penalties.py"
 SLOPES = "penalties/test_slopes.py"
 LOSSES = "losses/test_losses.py"
 OF_ROBUST = "losses/test_robust.py"
+OF_LINKS = "losses/test_links.py"
+OF_SCORES = "choosing/test_scores.py"
 OF_GROWTH = "methods/grow/test_growth.py"
 
 MUTANTS = (
@@ -89,6 +94,26 @@ MUTANTS = (
         "np.clip(prediction - observed, -self.delta, self.delta)",
         "prediction - observed",
         (LOSSES,),
+    ),
+    Mutant("a link ignores its width", LINKS, "rate * (self.slope / self.width)", "rate * self.slope", (OF_LINKS,)),
+    Mutant("a link ends at the other bound", LINKS, "min(mean - low, high - mean)", "mean - low", (OF_LINKS,)),
+    Mutant("a calibration may turn the order", LINKS, "max(float(at[1]), 0.0)", "float(at[1])", (OF_LINKS,)),
+    Mutant(
+        "a calibration forgets the offset",
+        LINKS,
+        "scores = point @ columns + offset",
+        "scores = point @ columns",
+        (OF_LINKS,),
+    ),
+    Mutant(
+        "the curve is not chosen", CALIBRATED, "intercept=self.intercept, slope=self.slope", "slope=1.0", (OF_SCORES,)
+    ),
+    Mutant(
+        "least squares have no constant",
+        SQUARES_FIRST,
+        "np.array([link.intercept], scaled.dtype)",
+        "np.array([0.0], scaled.dtype)",
+        (OF_SCORES,),
     ),
     Mutant("the logistic loss bends more", SMOOTH, "return 0.25\n", "return 0.2\n", (LOSSES,)),
     Mutant(

@@ -12,6 +12,8 @@ METHODS = {
     "nort": ("methods.nort:Nort", "NORT"),
     "grow": ("methods.grow:Grow", "Growth by least squares"),
     "cp": ("methods.cp:CP", "CP"),
+    "cp_means": ("methods.cp_means:CPMeans", "CP of what is expected"),
+    "calibrated": ("methods.calibrated:Calibrated", "Calibrated least squares"),
     "softimpute": ("methods.softimpute:SoftImpute", "SoftImpute"),
     "tucker_als": ("methods.tucker_als:TuckerAls", "Tucker by alternating least squares"),
     "tucker": ("baselines.factorised.tucker:TuckerDescent", "Tucker by gradient steps"),
@@ -44,6 +46,9 @@ AUTOMATIC = ("grow", "nort")
 FURTHER = ("cp", "lrtc")
 """The methods that it tries after these if nothing at all is given, where data is small enough. They seldom win, but
 they err in other ways, so that a blend gains by them."""
+
+AUTOMATIC_FOR_SCORES = ("cp", "cp_means", "calibrated", "nort")
+"""What it tries for a loss whose prediction is a score, where none of them leaves nothing to find."""
 
 COMPARED = ("nort", "grow", "cp", "softimpute")
 """The methods that a comparison has by default."""

@@ -10,11 +10,11 @@ from typing import Any
 
 from .._support.checks import listed
 from ..labels import Labels
-from ..losses import Square
+from ..losses import Square, is_score
 from ..losses.robust import is_robust, make_robust
 from ..methods.base import Method, Unsuited
 from ..methods.problem import Problem
-from ..methods.registry import AUTOMATIC, FURTHER, METHODS, make_method, setting_names
+from ..methods.registry import AUTOMATIC, AUTOMATIC_FOR_SCORES, FURTHER, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
 from .holdout.splits import Choice
 from .task import Job, Task
@@ -30,12 +30,12 @@ MOST_NAMED = 6
 
 
 def candidates(
-    method: Any, settings: Mapping[str, Any], job: Job, automatic_choice: Sequence[str] = AUTOMATIC
+    method: Any, settings: Mapping[str, Any], job: Job, automatic_choice: Sequence[str] | None = None
 ) -> list[Method]:
     """Return the methods to try, each checked against the data and the stages around it.
 
-    `automatic_choice` is the meaning of ``"auto"``; ``"all"`` means every method of the registry. Of both, those that
-    support the data are tried.
+    `automatic_choice` is the meaning of ``"auto"``, by default what suits the loss; ``"all"`` means every method of the
+    registry. Of both, those that support the data are tried.
     """
     task = job.task
     misplaced = [each.name for each in fields(Choice) if each.name in settings]
@@ -44,9 +44,7 @@ def candidates(
     automatic = isinstance(method, str) and method in ("auto", "all")
     several = method if isinstance(method, list | tuple) else [method]
     if automatic:
-        named = automatic_choice if method == "auto" else tuple(METHODS)
-        if named is AUTOMATIC and not settings and not task.stages_asked():
-            named = (*named, *_further(task))
+        named = (automatic_choice or _suited(task, settings)) if method == "auto" else tuple(METHODS)
         several, settings = _automatic(named, settings, task.same)
     if not several:
         raise ValueError("method must name at least one method, but the list is empty.")
@@ -71,13 +69,15 @@ def candidates(
     return found
 
 
-def _further(task: Task) -> tuple[str, ...]:
-    """Return the methods that are worth a try beside the usual ones, by the size of the data."""
+def _suited(task: Task, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the methods that ``"auto"`` tries, by the loss, the size of the data, and whether anything is given."""
+    if is_score(task.loss):
+        return AUTOMATIC_FOR_SCORES
     seen = task.observations
-    if len(seen) > MOST_ENTRIES:
-        return ()
+    if settings or task.stages_asked() or len(seen) > MOST_ENTRIES:
+        return AUTOMATIC
     small = math.prod(seen.shape) <= MOST_ENTRIES / LEAST_OBSERVED
-    return tuple(name for name in FURTHER if small or not METHODS[name].whole_tensors)
+    return (*AUTOMATIC, *(name for name in FURTHER if small or not METHODS[name].whole_tensors))
 
 
 def _check(method: Method, task: Task) -> None:

@@ -19,7 +19,7 @@ class Loss(Protocol):
     `prediction` and `observed` are arrays of the same shape. Results have that shape, and are float32 if both arrays
     are. The loss of an entry is at least 0.
 
-    Three methods are optional:
+    Three methods and an attribute are optional:
 
     - ``prepared(observed) -> (loss, observed)`` returns the loss with constants estimated from the data, and
       the values in the form that `value` and `derivative` expect. If a value is not allowed, it raises a ValueError of
@@ -29,6 +29,8 @@ class Loss(Protocol):
     - ``mean(prediction) -> expected`` returns the expected observation, on the scale on which the data came, for a loss
       whose prediction is a score on another scale, such as the logarithm of a rate. Everything that `tensorfill.Fit`
       returns is on that scale. Without this method the prediction is the expected observation.
+    - ``extent``, beside `mean`, is a pair: the bounds of expected observations, such as 0 and infinity for rates. A
+      model of what is expected needs them; see `tensorfill.losses.links`.
     """
 
     @property

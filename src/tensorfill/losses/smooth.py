@@ -123,6 +123,11 @@ class Logistic:
         """The largest second derivative, at x = 0: 1/4."""
         return 0.25
 
+    @property
+    def extent(self) -> tuple[float, float]:
+        """The bounds of what is expected: the two values."""
+        return self.low, 1.0
+
     def value(self, prediction: Floats, observed: Floats) -> Floats:
         """Return log(1 + exp(-o x)), computed so that a large -o x does not overflow."""
         loss: Floats = np.logaddexp(0.0, -observed * prediction)
@@ -212,6 +217,11 @@ class Poisson:
     def curvature(self) -> float:
         """The largest second derivative, reached from `limit` on: exp(limit)."""
         return math.inf if self.limit is None else math.exp(self.limit)
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """The bounds of a rate: it is positive."""
+        return 0.0, math.inf
 
     def value(self, prediction: Floats, observed: Floats) -> Floats:
         """Return exp(x) - o x + o log o - o, with exp replaced above `limit`.

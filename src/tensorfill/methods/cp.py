@@ -15,7 +15,8 @@ length to the power 2 / M: terms that the data does not support vanish, and term
 are too expensive.
 
 The problem is not convex, so the starting point matters. Random factors often end in a bad critical point. So terms are
-appended one by one, each of them a rank-one approximation of the residuals of the previous terms.
+appended one by one, each of them a rank-one approximation of the residuals of the previous terms. For a loss of scores,
+least squares find the terms (`tensorfill.methods.squares_first`), and the true loss finishes from there.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from .._support.clock import Clock, time_is_up
 from .._support.types import Floats
 from ..algebra.entry_products import TermEntries
 from ..algebra.factored_roughness import roughness_of_cp
-from ..losses import Loss
+from ..losses import Loss, is_score
 from ..models import CPModel, Model
 from ..observations import Observations
 from .base import Callback, Method, Progress, Result
 from .lbfgs import LBFGS
 from .problem import Problem
 from .settings import auto_or, one_axis, real, setting, weight_path, whole
+from .squares_first import scores_by_least_squares
 from .terms import check_terms, most_terms
 
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30)
@@ -108,16 +110,25 @@ class CP(Method):
         check_terms(self.rank, problem.observations)
 
     def can_start_from(self, model: Model, problem: Problem) -> bool:
-        """Return whether `model` is a CP model of the shape of the data."""
-        return isinstance(model, CPModel) and model.shape == problem.observations.shape
+        """Return whether `model` is a CP model of the shape of the data.
+
+        For a loss of scores it must have all terms, because least squares find those that are missing better.
+        """
+        enough = isinstance(model, CPModel) and (not is_score(problem.loss) or model.ranks[0] >= int(self.rank))
+        return enough and model.shape == problem.observations.shape
 
     def approach(
         self, problem: Problem, *, rng: np.random.Generator, callback: Callback | None, clock: Clock
     ) -> Result | None:
         """Return the answer of a smaller rank, reached through all smaller ones, or None for rank one.
 
-        Fitting the terms before the next one is appended leads to better minima than all terms at once.
+        Fitting the terms before the next one is appended leads to better minima than all terms at once. For a loss of
+        scores, it is the calibrated answer of least squares.
         """
+        if is_score(problem.loss):
+            if int(self.rank) == 1:
+                return None
+            return scores_by_least_squares(problem, int(self.rank), rng=rng, callback=callback, clock=clock)
         result = None
         for rank in RANKS:
             if rank >= int(self.rank):

@@ -8,11 +8,21 @@ from typing import Any
 
 from .._support.checks import choice, listed
 from .._support.registry import Registry
-from .._support.table import ALIASES, AUTOMATIC, COMPARED, FURTHER
+from .._support.table import ALIASES, AUTOMATIC, AUTOMATIC_FOR_SCORES, COMPARED, FURTHER
 from .._support.table import METHODS as TABLE
 from .base import Method
 
-__all__ = ["ALIASES", "AUTOMATIC", "COMPARED", "FURTHER", "METHODS", "make_method", "method_named", "setting_names"]
+__all__ = [
+    "ALIASES",
+    "AUTOMATIC",
+    "AUTOMATIC_FOR_SCORES",
+    "COMPARED",
+    "FURTHER",
+    "METHODS",
+    "make_method",
+    "method_named",
+    "setting_names",
+]
 
 METHODS: Registry[type[Method]] = Registry({name: home for name, (home, _) in TABLE.items()})
 """The class of each method, by its name."""

@@ -7,6 +7,7 @@ from .columns import FoldedColumns
 from .cp import CPModel
 from .dense import Dense
 from .folded import FoldedLowRank
+from .linked import Linked
 from .placed import Placed
 from .ring import TensorRing, TensorTrain
 from .tucker import Tucker
@@ -19,6 +20,7 @@ __all__ = [
     "Dense",
     "FoldedColumns",
     "FoldedLowRank",
+    "Linked",
     "Model",
     "Placed",
     "TensorRing",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...methods.base import Method
+from .calibrated import CalibratedSearch
 from .cuts import CutSearch
 from .grow import GrowSearch
 from .nort import NortSearch
@@ -17,6 +18,7 @@ SEARCHES: dict[str, Callable[[Any], Search]] = {
     "cuts": CutSearch,
     "nort": NortSearch,
     "grow": GrowSearch,
+    "calibrated": CalibratedSearch,
 }
 """The searches, by the name that `Method.searched_by` gives."""
 
