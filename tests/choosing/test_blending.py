@@ -111,7 +111,7 @@ class TestRecipe:
 
 @pytest.fixture(scope="module")
 def wandering():
-    """Return patterns of slowly falling rank with wandering series on top, and their truth: each half needs another method."""
+    """Return patterns of slowly falling rank with wandering series on top, which no one method has, and the truth."""
     random = np.random.default_rng(2)
     factors = [random.standard_normal((size, 29)) for size in (30, 20, 8)]
     truth = np.einsum("ir,jr,kr,r->ijk", *factors, 1 / np.arange(1.0, 30))

@@ -307,15 +307,18 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
 def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
     """Solve the fits without the held-out entries as far as the method asks; error bars rest on them.
 
-    A method that comes down from a large lambda may end elsewhere than from the answer of its search. Both ways are
-    tried, and the last fit takes the better one.
+    A method that comes down from a large lambda may end elsewhere than from the answer of its search, so both ways are
+    tried, and the last fit takes the better one. If the answer is clearly better as it was, the last fit stops as early.
     """
     scored = contest.best.working
     method = scored.final(len(scored.trials.splits[0].problem.observations))
     contest.context.display.begin("fitting without the held-out entries", method.max_iter, method.tol)
-    ways = [scored.trial.models, *([None] if getattr(method, "descend", False) else [])]
+    ways: list[Sequence[Model] | None] = [] if scored.trial.early else [scored.trial.models]
+    if getattr(method, "descend", False):
+        ways.append(None)
     ended = [_ended(contest, scored, method, way) for way in ways]
-    contest.best.current = min(ended, key=lambda each: float(each.losses.mean()))
+    best = min(ended, key=lambda each: float(each.losses.mean()), default=scored)
+    contest.best.current = scored.as_it_was() if scored.beats(best) else best
     if is_score(contest.problem.loss) and scored.recipe.before:
         _centre_again(contest, clock)
 

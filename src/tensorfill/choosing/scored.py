@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._support.types import Floats
 from ..methods.base import Method
@@ -75,8 +75,13 @@ class Scored:
         return None if self.afresh else self.trial.models[0]
 
     def final(self, entries: int) -> Method:
-        """Return the method with what was chosen, for a fit of this many entries."""
-        return self.search.final(self.trials, entries)
+        """Return the method with what was chosen, for a fit of this many entries; it stops early if the trial did."""
+        method = self.search.final(self.trials, entries)
+        return self.trial.stopped(method) if self.trial.early else method
+
+    def as_it_was(self) -> Scored:
+        """Return the answer with the stopping rules of its trial as part of what was chosen."""
+        return replace(self, trial=self.trial.as_stopped())
 
 
 class BestSoFar:
