@@ -308,7 +308,7 @@ def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
     """Solve the fits without the held-out entries as far as the method asks; error bars rest on them.
 
     A method that comes down from a large lambda may end elsewhere than from the answer of its search, so both ways are
-    tried, and the last fit takes the better one. If the answer is clearly better as it was, the last fit stops as early.
+    tried, and the last fit takes the better one. If the answer is clearly better as it was, the last fit stops early.
     """
     scored = contest.best.working
     method = scored.final(len(scored.trials.splits[0].problem.observations))
