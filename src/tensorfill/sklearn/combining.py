@@ -30,7 +30,8 @@ MOST_SYSTEMS = 2**23
 """The largest total size of the linear systems of these rows."""
 
 ENOUGH = PRIOR
-"""With this many held-out entries, a column decides on its weights as much as all others do, and the race ends."""
+"""The race ends with this many held-out entries in a column on average. It then decides on its weights as much as all
+others do."""
 
 SHARE_TO_JUDGE = 0.7
 """The share of the time for predictions of held-out rows, if there is a limit; the rest is for models of all rows."""
@@ -140,8 +141,9 @@ def learn_corrections(
         race.run(to_judge)
     if not race.racing or not race.held:
         return Corrections()
-    weights = race.weights(race.together())
-    gains = race.together().gains(weights)
+    together = race.together()
+    weights = race.weights(together)
+    gains = together.gains(weights)
     if not gains.mean() > gains.std() / np.sqrt(len(gains)):
         return Corrections()
     own = {column: race.weights(Held.joined(each), weights) for column, each in race.held.items()}
@@ -150,7 +152,7 @@ def learn_corrections(
     corrected: list[CorrectedColumn] = []
     with suppress(TimeUp):
         for column, each in own.items():
-            held = Held.joined(race.held[column]) if column in race.held else race.together()
+            held = Held.joined(race.held[column]) if column in race.held else together
             corrected.append(_fitted(left_out, column, makers, each, _trees_needed(held, each), seed, clock))
     by_name = {
         name: float(sum(w for w, (other, _) in zip(weights, named, strict=True) if other == name)) for name in names
@@ -208,9 +210,9 @@ class _Race:
                     self.held.setdefault(column, []).append(judged)
             if not self.held:
                 continue
-            self.racing = still_of_use(self.together(), self.racing)
-            fewest = min(sum(len(part.left) for part in parts) for parts in self.held.values())
-            if not self.racing or fewest >= ENOUGH:
+            together = self.together()
+            self.racing = still_of_use(together, self.racing)
+            if not self.racing or len(together.left) >= ENOUGH * len(self.held):
                 break
 
     def together(self) -> Held:
