@@ -119,7 +119,7 @@ class TestLeftOut:
 class TestCorrections:
     @pytest.mark.parametrize("make", [NearestRows, lambda: Kernel(0.1), *(CORRECTIONS["trees"])])
     def test_each_learns_a_curve(self, make):
-        model = make() if make is NearestRows or make not in CORRECTIONS["trees"] else make(0, 1)
+        model = make() if make is NearestRows or make not in CORRECTIONS["trees"] else make(0, 1, 50)
         random = np.random.default_rng(0)
         features = np.column_stack([random.uniform(-2, 2, 300), np.zeros(300)])
         target = features[:, 0] ** 2 - 4 / 3

@@ -7,11 +7,13 @@ added there.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsRegressor
@@ -19,23 +21,41 @@ from sklearn.neighbors import KNeighborsRegressor
 from .._support.types import Floats
 
 NEIGHBOURS = 15
+
 TREES = 50
+"""The largest number of trees of a forest."""
+
+FEW_TREES = 10
+"""The number of trees by which a forest is judged on held-out rows."""
+
+ROWS_OF_A_LEAF = 3
+"""The least number of rows of a leaf. Trees whose leaves are single rows follow the noise of each, take longer to grow,
+and differ more, so that more of them are needed."""
+
+ROWS_FOR_WIDTH = 100
+"""The median distance is that of all rows from about this many of them, since it need not be exact."""
 
 
-class Correction(Protocol):
+class Correction(ABC):
     """The interface of a regression, as in scikit-learn."""
 
-    def fit(self, X: Floats, y: Floats) -> Any:
+    @abstractmethod
+    def fit(self, X: Floats, y: Floats) -> Self:
         """Learn from rows and their targets."""
 
+    @abstractmethod
     def predict(self, X: Floats) -> NDArray[np.float64]:
         """Return the predictions at other rows."""
 
+    def judged(self, X: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the predictions, and the variance between random members whose mean they are; zero without these."""
+        return self.predict(X), np.zeros(len(X))
 
-Maker = Callable[[int, int], Correction]
+
+Maker = Callable[[int, int, int], Correction]
 
 
-class NearestRows:
+class NearestRows(Correction):
     """The mean residual of the nearest rows, weighted by the inverse of their distance."""
 
     def fit(self, X: Floats, y: Floats) -> Self:
@@ -48,7 +68,7 @@ class NearestRows:
         return np.asarray(self._model.predict(X))
 
 
-class Kernel:
+class Kernel(Correction):
     """Ridge regression with a Gaussian kernel, whose width is the median distance of the rows.
 
     Parameters
@@ -63,9 +83,11 @@ class Kernel:
     def fit(self, X: Floats, y: Floats) -> Self:
         """Solve for the weights of the rows."""
         squares = euclidean_distances(X, squared=True)
-        self._width = float(np.median(squares)) or 1.0
+        self._width = float(np.median(squares[:: -(-len(X) // ROWS_FOR_WIDTH)])) or 1.0
         self._rows = X
-        self._weights = np.linalg.solve(np.exp(-squares / self._width) + self.ridge * np.eye(len(X)), y)
+        kernel = np.exp(squares / -self._width)
+        kernel.flat[:: len(X) + 1] += self.ridge
+        self._weights = cho_solve(cho_factor(kernel, overwrite_a=True, check_finite=False), y, check_finite=False)
         return self
 
     def predict(self, X: Floats) -> NDArray[np.float64]:
@@ -74,7 +96,7 @@ class Kernel:
         return np.asarray(kernel @ self._weights)
 
 
-class OfTheColumn:
+class OfTheColumn(Correction):
     """A model of the column itself from the other columns, instead of the residuals of the projection.
 
     Where the projection is poor, its residuals are as hard to learn as the column itself.
@@ -100,19 +122,55 @@ class OfTheColumn:
         """Return the corrections of the projection."""
         return np.asarray(self.model.predict(np.delete(X, self.column, axis=1)) - X[:, self.column])
 
+    def judged(self, X: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the corrections, and the variance between members of the model."""
+        predicted, spread = self.model.judged(np.delete(X, self.column, axis=1))
+        return predicted - X[:, self.column], spread
 
-def _trees(seed: int, column: int) -> Correction:
-    return OfTheColumn(ExtraTreesRegressor(TREES, random_state=seed), column)
+
+class Forest(Correction):
+    """Extremely randomised trees.
+
+    Parameters
+    ----------
+    trees
+        The number of trees.
+    seed
+        Decides their random numbers.
+    """
+
+    def __init__(self, trees: int, seed: int) -> None:
+        self.trees = trees
+        self.seed = seed
+
+    def fit(self, X: Floats, y: Floats) -> Self:
+        """Grow the trees."""
+        forest = ExtraTreesRegressor(self.trees, min_samples_leaf=ROWS_OF_A_LEAF, random_state=self.seed)
+        self._members = forest.fit(X, y).estimators_
+        return self
+
+    def predict(self, X: Floats) -> NDArray[np.float64]:
+        """Return the mean over the trees."""
+        return np.asarray(self._predictions(X).mean(axis=0))
+
+    def judged(self, X: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the variance over the trees."""
+        predictions = self._predictions(X)
+        return predictions.mean(axis=0), predictions.var(axis=0, ddof=1)
+
+    def _predictions(self, X: Floats) -> NDArray[np.float64]:
+        rows = np.ascontiguousarray(X, dtype=np.float32)  # as trees need them
+        return np.stack([tree.predict(rows, check_input=False) for tree in self._members])
 
 
 CORRECTIONS: dict[str, list[Maker]] = {
-    "neighbours": [lambda seed, column: NearestRows()],
+    "neighbours": [lambda seed, column, trees: NearestRows()],
     "kernel": [
-        lambda seed, column: Kernel(1.0),
-        lambda seed, column: Kernel(0.1),
-        lambda seed, column: OfTheColumn(Kernel(0.3), column),
+        lambda seed, column, trees: Kernel(1.0),
+        lambda seed, column, trees: Kernel(0.1),
+        lambda seed, column, trees: OfTheColumn(Kernel(0.3), column),
     ],
-    "trees": [_trees],
+    "trees": [lambda seed, column, trees: OfTheColumn(Forest(trees, seed), column)],
 }
-"""How to create each kind of correction, from a seed and the column that it is for. A kind may have several settings,
-which are combined like kinds."""
+"""How to create each kind of correction, from a seed, the column that it is for and the number of trees, if it has any.
+A kind may have several settings, which are combined like kinds."""

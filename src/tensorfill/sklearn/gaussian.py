@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.clock import Clock
-from .._support.types import Floats
+from .._support.types import Booleans, Floats
 
 BUDGET = 2**21
 """The number of elements of linear systems held at a time, so that memory does not grow with the number of rows."""
@@ -55,34 +55,47 @@ class Gaussian:
             Raises `TimeUp` when it expires.
         """
         found, clock = self, clock or Clock()
-        seen = ~np.isnan(table)
-        patterns, which = np.unique(seen, axis=0, return_inverse=True)
-        which = which.reshape(-1)
+        patterns, which = np.unique(~np.isnan(table), axis=0, return_inverse=True)
+        # Patterns with about as many gaps have systems of about the same size.
+        by_gaps = np.argsort((~patterns).sum(axis=1), kind="stable")
+        patterns, which = patterns[by_gaps], np.argsort(by_gaps)[which.reshape(-1)]
         order = np.argsort(which, kind="stable")
+        ends = np.searchsorted(which[order], np.arange(len(patterns) + 1))
         columns = table.shape[1]
         size = max(1, BUDGET // columns**2)
-        ends = np.searchsorted(which[order], np.arange(len(patterns) + 1))
         for _ in range(steps):
-            filled = np.zeros(table.shape)
+            known = np.where(np.isnan(table), 0.0, table - found.mean)
+            precision = np.linalg.inv(found.covariance)
+            pulls = known @ precision
             left = ridge * np.eye(columns)
             for first in range(0, len(patterns), size):
                 clock.check()
-                some = patterns[first : first + size]
-                rows = order[ends[first] : ends[min(first + size, len(patterns))]]
-                gains = found._gains(some)
-                known = np.where(seen[rows], table[rows] - found.mean, 0.0)
-                filled[rows] = (gains[which[rows] - first] @ known[:, :, None])[:, :, 0]
-                counts = np.bincount(which[rows] - first, minlength=len(some))
-                left += counts.sum() * found.covariance - np.tensordot(counts, gains, 1) @ found.covariance
-            shift = filled.mean(axis=0)
-            covariance = ((filled - shift).T @ (filled - shift) + left) / (len(table) + ridge)
+                last = min(first + size, len(patterns))
+                rows = order[ends[first] : ends[last]]
+                gaps, variances = _given_the_rest(precision, patterns[first:last])
+                mine, places = which[rows] - first, (rows[:, None], gaps[which[rows] - first])
+                known[places] -= (variances[mine] @ pulls[places][:, :, None])[:, :, 0]
+                counts = np.diff(ends[first : last + 1])
+                cells = gaps[:, :, None] * columns + gaps[:, None, :]
+                weighted = counts[:, None, None] * variances
+                left += np.bincount(cells.ravel(), weighted.ravel(), columns**2).reshape(columns, columns)
+            shift = known.mean(axis=0)
+            covariance = ((known - shift).T @ (known - shift) + left) / (len(table) + ridge)
             found = Gaussian(found.mean + shift, (covariance + covariance.T) / 2)
         return found
 
-    def _gains(self, patterns: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return, for each pattern of observed entries, the matrix that maps them to the mean of all entries."""
-        both = patterns[:, :, None] & patterns[:, None, :]
-        # Ones on the diagonal at missing entries give a batch of systems of the same size.
-        systems = np.where(both, self.covariance, np.eye(len(self.mean)))
-        inverses = np.where(both, np.linalg.inv(systems), 0.0)
-        return np.asarray(self.covariance @ inverses)
+
+def _given_the_rest(precision: Floats, patterns: Booleans) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the missing columns of each pattern of observed entries, and their covariance given the others.
+
+    With the precision P, the inverse of the covariance of all columns, that is P_mm^-1, and the mean of the missing
+    entries is - P_mm^-1 P_mo d_o for the differences d_o of the observed ones from their mean. There are most often
+    fewer missing entries than observed ones, so these systems are small. All have the size of the largest: patterns
+    with fewer gaps have some observed columns too, with zeros.
+    """
+    most = int((~patterns).sum(axis=1).max(initial=0))
+    columns = np.argsort(patterns, axis=1, kind="stable")[:, :most]
+    missing = ~np.take_along_axis(patterns, columns, axis=1)
+    both = missing[:, :, None] & missing[:, None, :]
+    blocks = np.where(both, precision[columns[:, :, None], columns[:, None, :]], np.eye(most))
+    return columns, np.where(both, np.linalg.inv(blocks), 0.0)

@@ -37,7 +37,9 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     2. The residuals of each feature are predicted from the other features of the sample: by the nearest samples,
        by ridge regression with a Gaussian kernel, and by extremely randomised trees. This captures nonlinear
        relations.
-    3. These corrections are added with non-negative weights, if that is clearly better than none.
+    3. These corrections are added with non-negative weights, if that is clearly better than none. They race: after
+       each round of held-out rows, those whose weight cannot be worth their time leave. Forests have few trees until
+       the end, and then as many as their weight needs.
 
     Entries are held out in the way entries go missing. A logistic model of each feature's gaps gives the odds that an
     entry is missing, and held-out entries are weighted by these. So if large values of one feature cause gaps in
@@ -78,8 +80,8 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         Whether features without any observed entry in `fit` are kept and filled with 0, instead of being dropped.
     candidates : "auto" or list of str
         The candidates to try: ``"low_rank"``, ``"gaussian"``, ``"neighbours"``, ``"kernel"`` and ``"trees"``. At least
-        one of the first two is needed. ``"auto"`` is all of them; ``["low_rank"]`` is fast, and trees need most of the
-        time.
+        one of the first two is needed. ``"auto"`` is all of them; ``["low_rank"]`` is fast, and trees often need
+        most of the time.
     time_limit : float or None
         About how many seconds `fit` may take. It then has the best low-rank fit so far, and corrects the features that
         there is time for; those with most gaps come first.
