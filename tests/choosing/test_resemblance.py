@@ -9,7 +9,7 @@ from tensorfill import Observations
 from tensorfill.choosing.error_bars import ErrorBars
 from tensorfill.choosing.holdout.resemblance import (
     _bounded,
-    _logistic_scores,
+    logistic_scores,
     distances,
     sample_of_missing,
     weights_of,
@@ -47,7 +47,7 @@ def test_logistic_regression_finds_the_odds():
     rng = np.random.default_rng(0)
     features = rng.standard_normal((20_000, 2))
     labels = rng.random(20_000) < 1 / (1 + np.exp(-(0.5 + 1.5 * features[:, 0])))
-    scores = _logistic_scores(features, labels.astype(float))
+    scores = logistic_scores(features, labels.astype(float))
     np.testing.assert_allclose(scores, 0.5 + 1.5 * features[:, 0], atol=0.2)
 
 
@@ -66,7 +66,7 @@ def test_weights_turn_held_out_errors_into_those_of_missing_entries():
     observed = Observations.from_dense(values, seen)
     fitted, held_out = observed.split(0.2, rng=0)
     residuals = np.abs(held_out.values - truth[tuple(held_out.coords.T)])
-    weights = weights_of(held_out.coords, fitted, observed, Dense(truth), rng)
+    weights = weights_of([(held_out.coords, fitted)], observed, Dense(truth), rng)
     errors = np.abs(values - truth)[~seen]
     plain, weighted = (ErrorBars(residuals, each).half_width(0.9) for each in (None, weights))
     assert np.mean(errors <= plain) < 0.8
@@ -78,7 +78,7 @@ def test_weights_are_even_where_entries_are_missing_at_random():
     truth, values, seen = halves(rng, 0.9)
     observed = Observations.from_dense(values, seen)
     fitted, held_out = observed.split(0.2, rng=0)
-    weights = weights_of(held_out.coords, fitted, observed, Dense(truth), rng)
+    weights = weights_of([(held_out.coords, fitted)], observed, Dense(truth), rng)
     assert weights.mean() == pytest.approx(1.0)
     assert np.quantile(weights, 0.05) > 0.7
     assert np.quantile(weights, 0.95) < 1.4
@@ -87,7 +87,7 @@ def test_weights_are_even_where_entries_are_missing_at_random():
 def test_too_few_entries_count_alike():
     data = Observations.from_dense(np.ones((10, 10)), np.random.default_rng(0).random((10, 10)) < 0.9)
     fitted, held_out = data.split(0.1, rng=0)
-    weights = weights_of(held_out.coords, fitted, data, Dense(np.ones((10, 10))), np.random.default_rng(0))
+    weights = weights_of([(held_out.coords, fitted)], data, Dense(np.ones((10, 10))), np.random.default_rng(0))
     np.testing.assert_array_equal(weights, 1.0)
 
 
