@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
-from ..._support.types import Booleans, Floats
+from ..._support.types import Booleans, Floats, Integers
 from ...observations import Observations
 from .gaps import is_small, seen_and_missing, under_moved_gaps
 from .likeness import SAMPLE, auc, features_among, features_in, sampled
@@ -51,15 +51,17 @@ class Judge:
             return features_in(coords, fitted)
         return features_among(coords, self.observations.select(~held_out))
 
-    def auc(self, *held_out: Booleans) -> float | None:
+    def auc(self, *held_out: Booleans, weighted: bool = False) -> float | None:
         """Return how alike missing entries and those that splits hold out are; None if there are too few."""
         if len(self._missing) == 0:
             return None
         features = np.vstack([self.features(each) for each in held_out])
-        return auc(features[sampled(np.arange(len(features)), self.sample)], self.features_of_missing)
+        return auc(
+            features[sampled(np.arange(len(features)), self.sample)], self.features_of_missing, weighted=weighted
+        )
 
     def under_gaps(
-        self, move: Sequence[str], fraction: float, rng: np.random.Generator, before: Booleans | None = None
+        self, move: Sequence[str], fraction: float, rng: np.random.Generator, before: Integers | None = None
     ) -> Booleans:
         """Return which observed entries lie under gaps that are moved once, about a fraction of all or half of it.
 
@@ -70,18 +72,25 @@ class Judge:
         positions, earlier = self.observations.positions, None
         if before is not None:
             earlier = np.zeros_like(seen)
-            earlier.ravel()[positions[before]] = True
+            earlier.ravel()[positions[before > 0]] = True
         wanted = max(round(fraction * len(positions)), 1)
         held_out = under_moved_gaps(seen, missing, move, wanted, rng, earlier)
         return with_all_slices(self.observations, held_out.ravel()[positions])
 
-    def best(self, draw: Callable[[], Booleans], tries: int, before: Booleans | None = None) -> tuple[float, Booleans]:
-        """Return the best of several draws with its AUC, raised by the share of entries that were held out before."""
+    def best_move(
+        self,
+        move: Sequence[str],
+        fraction: float,
+        rng: np.random.Generator,
+        tries: int,
+        before: Integers | None = None,
+    ) -> tuple[float, Booleans]:
+        """Return the best of several draws, with its AUC plus the share of its entries that were held out before."""
         found = []
         for _ in range(tries):
-            held_out = draw()
+            held_out = self.under_gaps(move, fraction, rng, before)
             alike = self.auc(held_out)
-            again = 0.0 if before is None or not held_out.any() else float(before[held_out].mean())
+            again = 0.0 if before is None or not held_out.any() else float(np.mean(before[held_out] > 0))
             found.append((1.0 + again if alike is None else alike + again, held_out))
         return min(found, key=lambda pair: pair[0])
 

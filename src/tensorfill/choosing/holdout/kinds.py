@@ -8,7 +8,6 @@ the gaps themselves, moved to another place (see `tensorfill.choosing.holdout.ga
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,7 +99,7 @@ class Holdout:
         return observations.select(~held_out), observations.select(held_out)
 
     def drawn(
-        self, observations: Observations, fraction: float, rng: np.random.Generator, before: Booleans | None = None
+        self, observations: Observations, fraction: float, rng: np.random.Generator, before: Integers | None = None
     ) -> Booleans:
         """Return which entries are held out.
 
@@ -113,12 +112,10 @@ class Holdout:
         rng
             The random generator.
         before
-            Entries that other splits hold out, and this one does not as far as possible.
+            How many other splits hold out each entry; those that none does are taken first.
         """
         if self.gaps:
-            judge = Judge(observations, SAMPLE)
-            draw = functools.partial(judge.under_gaps, self.moves, fraction, rng, before)
-            return judge.best(draw, TRIES, before)[1]
+            return Judge(observations, SAMPLE).best_move(self.moves, fraction, rng, TRIES, before)[1]
         wanted = min(max(round(fraction * len(observations)), 1), len(observations) - 1)
         if self.block is None or max(self.block) == 1:
             groups = np.arange(len(observations))
@@ -205,27 +202,30 @@ def make_holdout(how: str | Sequence[Any], observations: Observations, fraction:
 def most_alike(observations: Observations, fraction: float) -> Holdout:
     """Return what to hold out so that it is like the missing entries: the simplest that does, single entries first.
 
-    Next come whole fibres or blocks, then the gaps of the data, moved along one mode, and last along several. Tensors
-    that are too large for a mask have single entries, fibres or blocks, as their gaps say.
+    Next come whole fibres, then the gaps of the data, moved along one mode, and last along several. Tensors that are
+    too large for a mask have single entries, fibres or blocks, by how long the gaps between observed entries are.
     """
     shape = observations.shape
     single = Holdout((1,) * len(shape), shape)
     if observations.density == 1:
         return single
-    blocks = Holdout(_blocks_that_go_missing(observations), shape)
+    blocks = _blocks_that_go_missing(observations)
     if not is_small(shape):
-        return blocks
+        return Holdout(blocks, shape)
+    fibres = Holdout(tuple(size if size == whole else 1 for size, whole in zip(blocks, shape, strict=True)), shape)
     rng, judge = np.random.default_rng(0), Judge(observations, SAMPLE)
     best, least = single, judge.auc(single.drawn(observations, fraction, rng))
     if least is None:
         return single
-    for stage in ([blocks] if blocks != single else [], *_ways_to_move(shape, rng)):
-        if least < ALIKE:
-            break
-        found = [(_best_draw(each, judge, fraction, rng)[0], number) for number, each in enumerate(stage)]
-        other, number = min(found, default=(1.0, 0))
-        if other < least - CLEARLY:
-            best, least = stage[number], other
+    if fibres != single and least > ALIKE:
+        other = judge.auc(*(fibres.drawn(observations, fraction, rng) for _ in range(TRIES)))
+        best, least = (fibres, other) if other is not None and other < least - CLEARLY else (best, least)
+    for ways in _ways_to_move(shape, rng):
+        if least > ALIKE and ways:
+            way = min(ways, key=lambda each: judge.best_move(each.moves, fraction, rng, DRAWS)[0])
+            # Other draws, because the best of many is best partly by chance.
+            other = judge.best_move(way.moves, fraction, rng, TRIES)[0]
+            best, least = (way, other) if other < least - CLEARLY else (best, least)
     return best
 
 
@@ -239,10 +239,9 @@ def moved_gaps(observations: Observations, fraction: float) -> Holdout:
         )
     rng, judge = np.random.default_rng(0), Judge(observations, SAMPLE)
     ways = [each for stage in _ways_to_move(shape, rng) for each in stage]
-    found = [(*_best_draw(each, judge, fraction, rng), each) for each in ways]
-    if not any(held_out.any() for _, held_out, _ in found):
-        raise ValueError("holdout='gaps' needs gaps that can be moved, but nothing is missing; use 'entry'.")
-    return min(found, key=lambda each: each[0])[2]
+    if not ways or not judge.masks[1].any():
+        raise ValueError("holdout='gaps' needs gaps that can be moved, but there are none; use 'entry'.")
+    return min(ways, key=lambda each: judge.best_move(each.moves, fraction, rng, DRAWS)[0])
 
 
 def _ways_to_move(shape: tuple[int, ...], rng: np.random.Generator) -> list[list[Holdout]]:
@@ -250,12 +249,6 @@ def _ways_to_move(shape: tuple[int, ...], rng: np.random.Generator) -> list[list
     single = (1,) * len(shape)
     stages = (simple_moves(shape), other_moves(shape, rng))
     return [[Holdout(single, shape, gaps=True, moves=move) for move in stage] for stage in stages]
-
-
-def _best_draw(how: Holdout, judge: Judge, fraction: float, rng: np.random.Generator) -> tuple[float, Booleans]:
-    if how.gaps:
-        return judge.best(lambda: judge.under_gaps(how.moves, fraction, rng), DRAWS)
-    return judge.best(lambda: how.drawn(judge.observations, fraction, rng), DRAWS)
 
 
 def _blocks_that_go_missing(observations: Observations) -> tuple[int, ...]:

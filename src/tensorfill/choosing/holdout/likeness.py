@@ -24,7 +24,7 @@ from scipy.stats import rankdata
 
 from ..._support.types import Booleans, Floats, Integers
 from ...observations import Observations
-from .resemblance import distances, logistic_scores
+from .resemblance import bounded, distances, logistic_scores
 
 SAMPLE = 5_000
 """The largest number of entries of each kind whose features are computed."""
@@ -43,32 +43,49 @@ CHUNK = 2**22
 """The largest number of cells of fibres that are looked at together."""
 
 
-def auc(held_out: Floats, missing: Floats) -> float | None:
+def auc(held_out: Floats, missing: Floats, *, weighted: bool = False) -> float | None:
     """Return the AUC of telling held-out from missing entries by their features, at least 0.5; None if there are few.
 
     Parameters
     ----------
     held_out, missing
         The features of the entries, one row per entry.
+    weighted
+        Whether held-out entries are weighted, as they are for intervals, by their odds of being missing. The AUC is
+        then 1 only if nothing alike is held out, and near 0.5 if some of them stand for all missing entries.
 
     Examples
     --------
     >>> near, far = np.zeros((50, 2)), np.full((50, 2), 3.0)
-    >>> auc(near, far) > 0.99, auc(near, near) < 0.55
+    >>> auc(near, far) > 0.95, auc(near, near) < 0.55
+    (True, True)
+    >>> some = np.vstack([near, far[:10]])
+    >>> auc(some, far) > 0.85, auc(some, far, weighted=True) < 0.6
     (True, True)
     """
     if min(len(held_out), len(missing)) < FEWEST:
         return None
     # Its own generator, so that a comparison does not change the answer.
     rng = np.random.default_rng(0)
-    parts = [np.tile(each, (math.ceil(ROWS / len(each)), 1)) for each in (held_out, missing)]
-    features = np.vstack([each + TOLERANCE * rng.standard_normal(each.shape) for each in parts])
-    features = (features - features.mean(axis=0)) / features.std(axis=0)
-    is_missing = np.arange(len(features)) >= len(parts[0])
-    ranks = rankdata(logistic_scores(features, is_missing.astype(np.float64)))
-    first, second = len(parts[0]), len(parts[1])
-    found = (float(ranks[is_missing].sum()) - second * (second + 1) / 2) / (first * second)
+    if weighted:
+        scores = _scores(held_out, missing)[: len(held_out)]
+        weights = bounded(np.exp(scores - scores.max()))
+        held_out = held_out[rng.choice(len(held_out), max(len(held_out), ROWS), p=weights / weights.sum())]
+    first, second = (
+        each + TOLERANCE * rng.standard_normal(each.shape)
+        for each in (np.tile(part, (math.ceil(ROWS / len(part)), 1)) for part in (held_out, missing))
+    )
+    ranks = rankdata(_scores(first, second))[len(first) :]
+    found = (float(ranks.sum()) - len(second) * (len(second) + 1) / 2) / (len(first) * len(second))
     return max(found, 0.5)
+
+
+def _scores(held_out: Floats, missing: Floats) -> Floats:
+    """Return the log odds of being missing, of held-out and then of missing entries."""
+    features = np.vstack([held_out, missing])
+    spread = features.std(axis=0)
+    features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return logistic_scores(features, (np.arange(len(features)) >= len(held_out)).astype(np.float64))
 
 
 def sampled(numbers: Integers, count: int) -> Integers:

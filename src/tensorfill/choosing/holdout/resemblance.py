@@ -90,10 +90,10 @@ def weights_of(
     scores = logistic_scores(features, is_missing)[:count]
     if only_alike:
         scores = np.where(scores >= np.sort(scores)[-max(FEWEST, count // MOST_ALIKE)], 0.0, math.log(NEGLIGIBLE))
-    return _bounded(np.exp(scores - scores.max()))
+    return bounded(np.exp(scores - scores.max()))
 
 
-def _bounded(odds: Floats) -> Floats:
+def bounded(odds: Floats) -> Floats:
     """Return weights with a mean of one, with a few extreme odds clipped to the largest weight."""
     weights: Floats = odds / odds.mean()
     for _ in range(STEPS):

@@ -172,8 +172,9 @@ def make_splits(
     if count == "auto":
         count = min(math.ceil(ENOUGH_HELD_OUT / np.count_nonzero(held_out[0])), MOST_SPLITS)
     while len(held_out) < count:
-        held_out.append(how.drawn(observations, validation, rng, np.any(held_out, axis=0)))
-    how = replace(how, auc=Judge(observations).auc(*held_out))
+        held_out.append(how.drawn(observations, validation, rng, np.sum(held_out, axis=0)))
+    if choice.holdout in ("auto", "gaps"):
+        how = replace(how, auc=Judge(observations).auc(*held_out, weighted=True))
     parts = [(observations.select(~each), observations.select(each)) for each in held_out]
     return [whole_split(*part, loss, graphs) for part in parts], how
 
