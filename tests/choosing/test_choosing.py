@@ -464,8 +464,21 @@ def test_whole_fibres_are_held_out_where_whole_fibres_are_missing(mode, share):
     assert str(make_holdout("entry", seen)) == "single entries"
 
 
-def test_blocks_are_held_out_where_days_are_missing():
+def test_gaps_of_days_are_held_out_where_days_are_missing():
     seen = holes((12, 10, 240), lambda rng: np.repeat(rng.random((12, 10, 10)) < 0.3, 24, axis=2))
+    how = make_holdout("auto", seen)
+    assert str(how) == "gaps like those of the data"
+    held_out = np.zeros(seen.shape, dtype=bool)
+    held_out.ravel()[seen.positions[how.drawn(seen, 0.1, np.random.default_rng(0))]] = True
+    starts = held_out & ~np.roll(held_out, 1, axis=2)
+    assert held_out.sum() / starts.sum() > 15
+
+
+def test_blocks_are_held_out_of_a_tensor_that_is_too_large_for_a_mask():
+    days = holes((12, 10, 240), lambda rng: np.repeat(rng.random((12, 10, 10)) < 0.3, 24, axis=2))
+    numbers = np.array([2000, 1000, 1]) * days.coords
+    numbers[0] = 0
+    seen = Observations(numbers, days.values, (24_000, 10_000, 240))
     how = make_holdout("auto", seen)
     assert how.block[:2] == (1, 1)
     assert how.block[2] == pytest.approx(24, abs=4)

@@ -238,7 +238,7 @@ def test_the_best_of_several_methods_is_kept_and_named():
 
 
 def test_auto_tries_no_other_method_if_the_first_leaves_nothing():
-    fit = complete(DATA.observations, rng=0)
+    fit = complete(DATA.observations, choose=Choice(splits=1), rng=0)
     assert fit.method.name == "grow"
     assert {point.method.name for point in fit.path} == {"grow"}
     assert error(fit) < 1.5 * DATA.limit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import ArpackNoConvergence
 
-from tensorfill import CP, Clock, Grow, Nort, Observations, Status, complete
+from tensorfill import CP, Choice, Clock, Grow, Nort, Observations, Status, complete
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import MOST_ITERATIONS, smooth_field
 from tensorfill.algebra.sparse_unfoldings import MOST_DENSE, SparseUnfoldings
@@ -118,8 +118,8 @@ def test_the_effects_of_a_split_are_fitted_once(monkeypatch):
 
     monkeypatch.setattr(centre, "fit_score_effects", counted)
     counts = np.where(RNG.random((9, 8, 7)) < 0.7, RNG.poisson(3.0, (9, 8, 7)), np.nan)
-    complete(counts, loss="poisson", method="nort", time_limit=1e-9, rng=0)
-    assert len(calls) == 1
+    complete(counts, loss="poisson", method="nort", time_limit=1e-9, choose=Choice(splits=2), rng=0)
+    assert len(calls) == 2
 
 
 class TestLanczos:

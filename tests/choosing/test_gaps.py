@@ -1,14 +1,22 @@
-"""Gaps that hang together: recognised, and held out in the same form."""
+"""The gaps of the data, moved: every form of gaps is held out in the same form."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
 
 from tensorfill import Choice, Observations, complete
-from tensorfill.choosing.holdout.gaps import gaps_along, under_moved_gaps, window_of_gaps
-from tensorfill.choosing.holdout.kinds import make_holdout
+from tensorfill.choosing.holdout import gaps
+from tensorfill.choosing.holdout.gaps import drawn, in_windows, moved, seen_and_missing, under_moved_gaps, window_of
+from tensorfill.choosing.holdout.judge import Judge, with_all_slices
+from tensorfill.choosing.holdout.kinds import Holdout, make_holdout
 from tensorfill.metrics import rmse
+
+
+def observations(seen, values=None):
+    return Observations.from_dense(np.ones(seen.shape) if values is None else values, seen)
 
 
 def silent(rng, shape=(20, 300), share=0.25):
@@ -20,61 +28,210 @@ def silent(rng, shape=(20, 300), share=0.25):
     return seen
 
 
-def observations(seen, values=None):
-    return Observations.from_dense(np.ones(seen.shape) if values is None else values, seen)
+def treated(rng, shape=(46, 38), rows=8, late=13):
+    """Return a mask in which some rows miss all late columns."""
+    seen = np.ones(shape, dtype=bool)
+    seen[rng.choice(shape[0], rows, replace=False), -late:] = False
+    return seen
 
 
-def test_single_entries_do_not_hang_together():
-    seen = np.random.default_rng(0).random((30, 20, 10)) < 0.7
-    assert all(abs(gaps_along(observations(seen), mode).correlation) < 0.05 for mode in range(3))
-    assert window_of_gaps(observations(seen)) is None
+def text(rng, shape=(80, 100, 3)):
+    """Return a mask with strokes of two pixels by several, missing in all colours."""
+    seen = np.ones(shape, dtype=bool)
+    for _ in range(60):
+        row, column, length = rng.integers(shape[0]), rng.integers(shape[1]), rng.integers(5, 12)
+        across = (2, length) if rng.random() < 0.5 else (length, 2)
+        seen[row : row + across[0], column : column + across[1]] = False
+    return seen
 
 
-def test_the_length_of_gaps_is_found():
-    seen = np.ones((50, 400), dtype=bool)
-    for row in range(50):
-        seen[row, row : row + 12] = seen[row, 200 + row : 212 + row] = False
-    assert gaps_along(observations(seen), 1).length == pytest.approx(12, rel=0.05)
+def last(rng):
+    seen = np.ones((46, 38), dtype=bool)
+    seen[38:, 25:] = False
+    return seen
 
 
-def test_whole_fibres_are_left_to_the_rule_for_fibres():
-    seen = np.ones((30, 25, 3), dtype=bool)
-    seen[np.random.default_rng(0).random((30, 25)) < 0.3] = False
-    assert window_of_gaps(observations(seen)) is None
-    assert str(make_holdout("auto", observations(seen))) == "whole fibres along mode 2"
+def late_in_some(rng):
+    seen = np.ones((30, 20, 24), dtype=bool)
+    seen[rng.choice(30, 9, replace=False), 12:] = False
+    return seen
 
 
-def test_windows_span_several_gaps_along_the_series_and_one_series_across():
-    window = window_of_gaps(observations(silent(np.random.default_rng(0))))
-    assert window[0] == 1
-    assert window[1] > 30
+def running(rng):
+    """Return a series with gaps of 6 to 20 months, laid out as years by months."""
+    seen = np.ones(600, dtype=bool)
+    for start in rng.integers(600, size=12):
+        seen[start : start + rng.integers(6, 20)] = False
+    return seen.reshape(50, 12)
 
 
-def test_held_out_entries_lie_as_the_missing_ones_do():
+PATTERNS = {
+    "treated corner": treated,
+    "treated rows that are the last": last,
+    "one treated row": lambda rng: treated(rng, rows=1),
+    "thirty treated rows": lambda rng: treated(rng, (200, 38), 30),
+    "staggered starts": lambda rng: np.arange(40) >= rng.integers(0, 25, (60, 1)),
+    "late periods of most rows": lambda rng: treated(rng, (60, 40), 25, 12),
+    "late periods of a tensor": late_in_some,
+    "fibres": lambda rng: np.repeat(rng.random((30, 25, 1)) < 0.6, 20, axis=2),
+    "blocks": lambda rng: np.repeat(rng.random((12, 10, 10)) < 0.7, 24, axis=2),
+    "series": silent,
+    "text": text,
+    "years by months": running,
+}
+
+
+def aucs(seen, how):
+    """Return the AUC of single entries, and of what is held out."""
+    data, rng = observations(seen), np.random.default_rng(0)
+    judge, single = Judge(data), Holdout((1,) * seen.ndim, seen.shape)
+    return judge.auc(single.drawn(data, 0.1, rng)), judge.auc(how.drawn(data, 0.1, rng))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", PATTERNS)
+def test_what_is_held_out_looks_like_what_is_missing(name, seed):
+    seen = PATTERNS[name](np.random.default_rng(seed))
+    single, found = aucs(seen, make_holdout("auto", observations(seen)))
+    assert single > 0.8
+    assert found < 0.7
+
+
+def test_holes_below_a_diagonal_are_held_out_beside_it():
+    """Nothing is missing in the same way elsewhere, but what is held out is nearer to it than single entries are."""
+    seen = np.broadcast_to(np.arange(40)[:, None] >= np.arange(30), (20, 40, 30))
+    how = make_holdout("auto", observations(seen))
+    single, found = aucs(seen, how)
+    assert how.gaps
+    assert single > 0.97
+    assert found < single - 0.05
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_random_entries_are_held_out_one_by_one(share):
+    seen = np.random.default_rng(0).random((20, 25, 30)) > share
+    how = make_holdout("auto", observations(seen))
+    assert str(how) == "single entries"
+    assert aucs(seen, how)[1] < 0.6
+
+
+@pytest.mark.parametrize(("shape", "rows"), [((46, 38), 8), ((46, 38), 1), ((200, 38), 30)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_late_columns_of_several_other_rows_stand_for_a_treated_corner(shape, rows, seed):
+    seen = treated(np.random.default_rng(seed), shape, rows)
+    data = observations(seen)
+    held_out = data.coords[make_holdout("auto", data).drawn(data, 0.1, np.random.default_rng(0))]
+    assert held_out[:, 1].min() >= 25
+    assert len(np.unique(held_out[:, 0])) >= 3
+    assert seen[held_out[:, 0]].all()
+
+
+def test_gaps_are_not_laid_upon_those_of_their_own_row():
+    """Half of the rows miss their first half: under gaps that are shifted in time, these rows would lose the rest."""
+    seen = np.ones((40, 40), dtype=bool)
+    seen[::2, :20] = False
+    data = observations(seen)
+    held_out = make_holdout("auto", data).drawn(data, 0.1, np.random.default_rng(0))
+    left = seen.copy()
+    left[tuple(data.coords[held_out].T)] = False
+    assert left.sum(axis=1).min() >= 15
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_slice_keeps_a_fitted_entry(name):
+    seen = PATTERNS[name](np.random.default_rng(3))
+    data = observations(seen)
+    training, _ = make_holdout("auto", data).split(data, 0.1, np.random.default_rng(0))
+    for mode in range(seen.ndim):
+        np.testing.assert_array_equal(np.unique(training.coords[:, mode]), np.unique(data.coords[:, mode]))
+
+
+def test_slices_of_one_entry_are_not_held_out_unless_all_are():
     rng = np.random.default_rng(0)
-    seen = silent(rng, (40, 400))
-    data = observations(seen)
-    held_out = under_moved_gaps(data, window_of_gaps(data), 0.1, rng)
-    assert 0.07 < held_out.mean() < 0.14
-    after = data.select(~held_out)
-    hidden = observations(~(seen & ~np.isin(np.arange(seen.size), after.positions).reshape(seen.shape)))
-    # A window may cut a gap in two, and gaps that are there already shorten others.
-    assert 0.6 < gaps_along(hidden, 1).length / gaps_along(data, 1).length < 1.4
+    for _ in range(50):
+        seen = rng.random((8, 7, 6)) < 0.08
+        seen[0, 0, 0] = True
+        data, before = observations(seen), rng.random(seen.sum()) < 0.5
+        after = with_all_slices(data, before)
+        assert not np.any(after & ~before)
+        for mode in range(3):
+            lost = set(data.coords[:, mode]) - set(data.coords[~after, mode])
+            assert not lost or np.array_equal(after, before)
+    diagonal = observations(np.eye(5, dtype=bool))
+    some = np.array([True, False, False, True, False])
+    np.testing.assert_array_equal(with_all_slices(diagonal, some), some)
 
 
-def test_gaps_that_lie_in_all_directions_are_moved_along_all_modes():
-    seen = np.ones((60, 70), dtype=bool)
-    seen[10:18, 5:15] = seen[40:44, 30:50] = False
-    data = observations(seen)
-    held_out = under_moved_gaps(data, window_of_gaps(data), 0.5, np.random.default_rng(1))
-    assert 0.5 < held_out.sum() / (~seen).sum() <= 1
+@pytest.mark.parametrize("move", list(itertools.product(gaps.MOVES[:3], repeat=3)))
+def test_a_moved_mask_has_the_indices_of_the_mask_in_another_order(move):
+    mask = np.random.default_rng(0).random((5, 6, 7)) < 0.4
+    other = moved(mask, move, np.random.default_rng(1))
+    assert other.sum() == mask.sum()
+    for mode, kind in enumerate(move):
+        others = tuple(each for each in range(3) if each != mode)
+        counts, before = other.sum(axis=others), mask.sum(axis=others)
+        if kind == gaps.STAY:
+            np.testing.assert_array_equal(counts, before)
+        elif kind == gaps.SHIFT:
+            assert any(np.array_equal(counts, np.roll(before, shift)) for shift in range(len(before)))
+        np.testing.assert_array_equal(np.sort(counts), np.sort(before))
+
+
+def test_a_mask_that_runs_on_is_shifted_as_one_series():
+    series = np.random.default_rng(0).random((3, 20)) < 0.4
+    other = moved(series.reshape(3, 5, 4), ("stay", "run", "run"), np.random.default_rng(1)).reshape(3, 20)
+    assert any(np.array_equal(other, np.roll(series, shift, axis=1)) for shift in range(1, 20))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_only_observed_entries_are_held_out_and_about_as_many_as_asked_for(seed):
+    rng = np.random.default_rng(seed)
+    seen, missing = seen_and_missing(observations(silent(rng, (30, 200))))
+    held_out = under_moved_gaps(seen, missing, ("permute", "stay"), 500, rng)
+    assert not np.any(held_out & ~seen)
+    assert 250 <= held_out.sum() <= 625
+
+
+def test_a_gap_that_is_too_small_is_moved_to_several_places():
+    seen = treated(np.random.default_rng(0), rows=1)
+    held_out = under_moved_gaps(
+        *seen_and_missing(observations(seen)), ("permute", "stay"), 150, np.random.default_rng(0)
+    )
+    assert 75 <= held_out.sum() <= 190
+
+
+def test_windows_hold_several_gaps_along_the_series_and_one_series_across():
+    mask = np.zeros((50, 400), dtype=bool)
+    for row in range(0, 50, 2):
+        mask[row, 4 * row : 4 * row + 12] = True
+    assert window_of(mask) == (1, pytest.approx(48, abs=1))
+    assert window_of(np.random.default_rng(0).random((30, 20, 10)) < 0.3) == (1, 1, 1)
+
+
+def test_windows_are_taken_as_a_whole():
+    rng = np.random.default_rng(0)
+    mask = rng.random((30, 40)) < 0.5
+    part = in_windows(mask, (5, 8), 150, rng)
+    for row, column in itertools.product(range(0, 30, 5), range(0, 40, 8)):
+        inside = np.s_[row : row + 5, column : column + 8]
+        assert not part[inside].any() or np.array_equal(part[inside], mask[inside])
+    assert 100 < part.sum() <= 188
+
+
+def test_groups_that_were_taken_before_come_last():
+    rng = np.random.default_rng(0)
+    again = np.where(np.arange(100) < 60, 5, 0)
+    assert not drawn(np.full(100, 5), 150, rng, again)[:60].any()
+    taken = drawn(np.full(100, 5), 300, rng, again)
+    assert taken[60:].all()
+    assert taken.sum() == 60
 
 
 def test_slices_without_any_entry_do_not_count():
     seen = np.random.default_rng(0).random((30, 20, 10)) < 0.7
     seen[5:12] = False
-    assert abs(gaps_along(observations(seen), 0).correlation) < 0.1
-    assert window_of_gaps(observations(seen)) is None
+    assert not seen_and_missing(observations(seen))[1][5:12].any()
+    assert str(make_holdout("auto", observations(seen))) == "single entries"
 
 
 def test_data_with_long_gaps_is_held_out_in_gaps_and_error_bars_hold():
@@ -85,6 +242,7 @@ def test_data_with_long_gaps_is_held_out_in_gaps_and_error_bars_hold():
     seen = silent(rng)
     fit = complete(observations(seen, truth), rng=0)
     assert str(fit.recipe.holdout) == "gaps like those of the data"
+    assert fit.resemblance < 0.6
     coords = np.argwhere(~seen)
     values, low, high = fit.predict(coords, interval=0.9)
     inside = (low <= truth[~seen]) & (truth[~seen] <= high)
@@ -92,51 +250,13 @@ def test_data_with_long_gaps_is_held_out_in_gaps_and_error_bars_hold():
     assert 0.6 < fit.held_out_error / rmse(values, truth[~seen]) < 1.6
 
 
-def test_they_can_be_asked_for_and_are_refused_where_most_is_missing():
+def test_they_can_be_asked_for():
     rng = np.random.default_rng(0)
     values = rng.standard_normal((20, 15))
     assert make_holdout("gaps", observations(rng.random((20, 15)) < 0.7, values)).gaps
     assert Choice(holdout="gaps").holdout == "gaps"
-    with pytest.raises(ValueError, match=r"holdout='gaps' needs .* at most 50% missing, but 8\d% is; use 'auto'"):
-        make_holdout("gaps", observations(rng.random((20, 15)) < 0.15, values))
-
-
-def test_windows_are_four_times_as_long_as_gaps():
-    seen = np.ones((50, 400), dtype=bool)
-    for row in range(50):
-        seen[row, row : row + 12] = seen[row, 200 + row : 212 + row] = False
-    # Gaps of neighbouring rows overlap, so they hang together across rows too.
-    rows, columns = window_of_gaps(observations(seen))
-    assert columns == pytest.approx(48, abs=3)
-    assert rows > 1
-
-
-def test_gaps_are_moved_along_modes_in_which_they_do_not_hang_together():
-    """Moved from one series to another, a gap keeps its place in time and its length."""
-    seen = silent(np.random.default_rng(4), (30, 200), 0.2)
-    data = observations(seen)
-    window = window_of_gaps(data)
-    assert window[0] == 1
-    held_out = under_moved_gaps(data, window, 1.0, np.random.default_rng(0))
-    hidden = np.zeros(seen.shape, dtype=bool)
-    hidden.ravel()[data.positions[held_out]] = True
-    shifts = [shift for shift in range(1, 30) if np.array_equal(hidden, np.roll(~seen, shift, axis=0) & seen)]
-    assert len(shifts) == 1
-
-
-@pytest.mark.parametrize(("missing", "is_gaps"), [(0.45, True), (0.55, False)])
-def test_where_more_than_half_is_missing_gaps_are_not_moved(missing, is_gaps):
-    seen = silent(np.random.default_rng(5), (30, 300), missing)
-    assert (window_of_gaps(observations(seen)) is not None) is is_gaps
-
-
-@pytest.mark.parametrize(("correlation", "together"), [(0.2, False), (0.4, True)])
-def test_neighbours_hang_together_from_a_correlation_of_three_tenths_on(correlation, together):
-    """An entry is missing if its neighbour is, unless it is drawn anew, so the correlation is the share that is not."""
-    rng = np.random.default_rng(6)
-    missing = rng.random((60, 200)) < 0.3
-    as_before = rng.random(missing.shape) < correlation
-    for place in range(1, 200):
-        missing[:, place] = np.where(as_before[:, place], missing[:, place - 1], missing[:, place])
-    assert gaps_along(observations(~missing), 1).correlation == pytest.approx(correlation, abs=0.03)
-    assert (window_of_gaps(observations(~missing)) is not None) is together
+    with pytest.raises(ValueError, match="holdout='gaps' needs gaps that can be moved, but there are none"):
+        make_holdout("gaps", observations(np.ones((20, 15), dtype=bool), values))
+    huge = Observations(np.array([[0, 0], [3, 10**9]]), np.ones(2), (4, 10**10))
+    with pytest.raises(ValueError, match="holdout='gaps' needs a tensor of at most 16,777,216 cells"):
+        make_holdout("gaps", huge)

@@ -67,7 +67,8 @@ def test_the_cut_of_the_last_fit_grows_with_the_root_of_the_entries(nort, times)
 
 def test_the_fit_of_all_entries_has_the_cut_for_all_of_them():
     """From outside: of the trials that were made, the last fit has the cut of one, times the root of ten ninths."""
-    fit = complete(DATA, method="nort", smooth=None, centre=False, refine=None, choose=Choice(holdout="entry"), rng=0)
+    choice = Choice(holdout="entry", splits=1)
+    fit = complete(DATA, method="nort", smooth=None, centre=False, refine=None, choose=choice, rng=0)
     fitted = len(DATA) - len(fit.held_out)
     ratios = cut_of(fit.method) / np.array([point.cut for point in fit.path])
     assert fitted < 0.95 * len(DATA)

@@ -22,7 +22,7 @@ from tensorfill.methods.tucker_als import TuckerAls
 
 def solved(data, lam):
     """Return a split, and the answer of NORT on it."""
-    splits, _ = make_splits(data, Square(), Choice(), np.random.default_rng(0))
+    splits, _ = make_splits(data, Square(), Choice(splits=1), np.random.default_rng(0))
     return splits, [Nort(lam=lam, max_rank=3, tol=1e-3).solve(splits[0].problem, rng=0).model]
 
 

@@ -20,7 +20,7 @@ DATA = SMALL.with_values(SMALL.values / SMALL.values.std())
 
 @pytest.fixture(scope="module")
 def splits():
-    return make_splits(DATA, Square(), Choice(), np.random.default_rng(0), {})[0]
+    return make_splits(DATA, Square(), Choice(splits=1), np.random.default_rng(0), {})[0]
 
 
 def trials_on(splits, callback=None):
@@ -67,7 +67,7 @@ def test_unseen_entries_are_in_the_terms_of_the_problem(splits):
 
 def test_there_are_no_unseen_entries_where_slices_are_left_out():
     present = DATA.select(DATA.coords[:, 0] != 3)
-    split = make_splits(present, Square(), Choice(), np.random.default_rng(0), {0: chain(20)})[0][0]
+    split = make_splits(present, Square(), Choice(splits=1), np.random.default_rng(0), {0: chain(20)})[0][0]
     assert split.problem.observations.shape[0] < 20
     assert split.unseen is None
 

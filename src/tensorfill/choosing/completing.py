@@ -315,7 +315,7 @@ def resemblance(contest: Contest, model: Model) -> Floats | None:
     # Its own generator, so that the same seed gives the same answer with and without intervals.
     rng, observed = np.random.default_rng(0), contest.problem.observations
     parts = [(split.held_out.coords, split.problem.observations) for split in contest.splits]
-    return np.concatenate([weights_of(*part, observed, model, rng) for part in parts])
+    return weights_of(parts, observed, model, rng, only_alike=contest.holdout.is_unlike)
 
 
 def filled(answer: Answer, places: Lift, entries: Observations, without: tuple[int, ...]) -> Answer:

@@ -18,6 +18,7 @@ from ..metrics import rmse
 from ..observations import Observations
 from .baselines import INTERPOLATION, Baseline
 from .completing import Answer
+from .holdout.kinds import Holdout
 from .stages.empty_slices import EmptySlices
 from .task import Task
 
@@ -130,6 +131,30 @@ def warn_of_a_simple_answer(answer: Answer, labels: Labels) -> None:
         return
     simple = [baseline for baseline in answer.baselines if baseline.kind != INTERPOLATION]
     doubt = doubt_of(simple, answer.error_bars.rmse, labels)
+    if doubt is not None:
+        warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
+
+
+def doubt_of_resemblance(holdout: Holdout | None) -> str | None:
+    """Return a message if the held-out entries are not like the missing ones.
+
+    >>> doubt_of_resemblance(Holdout((1, 1), (30, 20), auc=0.6)) is None
+    True
+    >>> print(doubt_of_resemblance(Holdout((1, 1), (30, 20), auc=0.9)))
+    Nothing like the missing entries could be held out: ...
+    """
+    if holdout is None or holdout.auc is None or not holdout.is_unlike:
+        return None
+    return (
+        f"Nothing like the missing entries could be held out: {percent(holdout.auc)} of pairs of a held-out and a "
+        "missing entry can be told apart by how far fitted entries are and how many there are (50% if they are alike); "
+        "the error at missing entries may be larger, and intervals are based on the held-out entries most like them."
+    )
+
+
+def warn_of_resemblance(answer: Answer) -> None:
+    """Warn of held-out entries that are not like the missing ones."""
+    doubt = None if answer.error_bars is None else doubt_of_resemblance(answer.recipe.holdout)
     if doubt is not None:
         warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
 

@@ -89,3 +89,13 @@ class Summary:
         ``path["held_out"]`` has the error by which settings were chosen, the root of twice the mean loss.
         """
         return float("nan") if self.error_bars is None else self.error_bars.rmse
+
+    @property
+    def resemblance(self) -> float | None:
+        """How alike held-out and missing entries are, from 0.5 (alike) to 1; None if that is not known.
+
+        It is the probability (AUC) that a classifier, which knows how far from fitted entries an entry is and how many
+        of them its slices have, takes the missing one of two entries for the missing one. Above 0.75 nothing alike
+        could be held out, so the error at missing entries may be larger than that at held-out ones.
+        """
+        return None if self.recipe.holdout is None else self.recipe.holdout.auc

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from .._support.words import numbers, percent, sizes, written
-from ..choosing.doubts import doubt_of, doubt_of_variation
+from ..choosing.doubts import doubt_of, doubt_of_resemblance, doubt_of_variation
 from ..choosing.recipe import Recipe
 from ..choosing.stages.base import After
 from ..losses import Logistic, is_score
@@ -28,6 +28,7 @@ def facts_of(fit: Fit) -> list[tuple[str, str]]:
         ("data", _data(fit)),
         ("method", _method(fit)),
         ("error", _error(fit)),
+        ("alike", _alike(fit)),
         ("compared", compared_in_words(fit)),
         ("stopped", str(fit.status)),
         ("time", "" if fit.timing is None else str(fit.timing)),
@@ -43,8 +44,8 @@ def text_of(fit: Fit) -> str:
 
 
 def doubts_of(fit: Fit) -> list[str]:
-    """Return warnings: a simple baseline is better than the fit, or the error does not hold for large entries."""
-    doubts = [doubt_of(fit.baselines, fit.held_out_error, fit.labels)]
+    """Return warnings: a simple baseline is better, or the error does not hold for missing or for large entries."""
+    doubts = [doubt_of(fit.baselines, fit.held_out_error, fit.labels), doubt_of_resemblance(fit.recipe.holdout)]
     if fit.held_out is not None and fit.observations is not None and fit.corrupt is None:
         doubts.append(doubt_of_variation(fit.held_out.observed, fit.observations.values))
     return [doubt for doubt in doubts if doubt is not None]
@@ -141,6 +142,11 @@ def _ranks(fit: Fit) -> list[str]:
     if not any(fit.ranks) and isinstance(fit.method, Simple):
         return []
     return [f"rank{'s' if len(fit.ranks) > 1 else ''} {' '.join(map(str, fit.ranks)) or 'none'}"]
+
+
+def _alike(fit: Fit) -> str:
+    auc = fit.resemblance
+    return "" if auc is None else f"held-out and missing entries: AUC {auc:.2f} (0.5: alike, 1: nothing in common)"
 
 
 def _error(fit: Fit) -> str:

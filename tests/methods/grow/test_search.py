@@ -338,7 +338,7 @@ def test_mixtures_are_looked_at_only_to_finish_and_where_there_are_small_modes(s
         lambda self, model, thoroughly: asked.append(thoroughly) or terms(self, model, thoroughly=False),
     )
     rng = np.random.default_rng(0)
-    parts, _ = make_splits(entries, Square(), Choice(), rng)
+    parts, _ = make_splits(entries, Square(), Choice(splits=1), rng)
     trials, search = Trials(parts, Context(rng)), GrowSearch(Grow())
     search.run(trials)
     assert set(asked) == {False}

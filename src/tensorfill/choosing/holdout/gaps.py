@@ -1,139 +1,236 @@
-"""Gaps in the data: whether neighbours are missing together, and how to hold out entries in gaps of the same form.
+"""The gaps of the data, moved: what is held out where entries do not go missing one by one.
 
-Two neighbours along a mode are missing together more often than by chance if the correlation of their missingness,
-
-    c = (P(both missing) - P(missing)^2) / (P(missing) - P(missing)^2),
-
-is above zero. Entries are held out under the gaps of the data, moved to another place: along the modes without such a
-correlation if there are any, which preserves the form of the gaps, and along all modes otherwise.
+The mask of missing entries is moved: along each mode it stays, is shifted, or has its indices permuted; along
+neighbouring modes, such as years and months, it may run on from one row to the next. The observed entries under the
+moved mask are held out. They lie as the missing ones do: in the same late periods of other rows, below the same
+diagonal, under the same text.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ..._support.types import Booleans, Integers
 from ...observations import Observations
 
-MOST_MISSING = 0.5
-"""The largest share of missing entries: with more, moved gaps would leave a held-out entry far fewer observed
-neighbours than a missing one has."""
+LARGEST_MASK = 2**24
+"""The largest number of cells of a tensor whose mask is moved."""
 
-TOGETHER, ALWAYS = 0.3, 0.95
-"""The correlations from which neighbours count as missing together, and whole fibres as missing."""
+STAY, SHIFT, PERMUTE, RUN = "stay", "shift", "permute", "run"
+"""What is done to the mask along a mode. Neighbouring modes that run on are shifted as one."""
 
-CHANCE = 5.0
-"""A correlation counts if it is this many times larger than expected by chance."""
+MOVES = (STAY, SHIFT, PERMUTE, RUN)
+
+SMALLEST_MODE = 3
+"""Along shorter modes, a mask is not moved."""
+
+MOST_COPIES = 40
+"""The largest number of moved masks that are laid over the data together, where one covers too few entries."""
+
+TOGETHER = 0.3
+"""Neighbours are in the same gap if the correlation of their missingness is above this."""
 
 GAPS_IN_A_WINDOW = 4
-"""Windows that are held out under moved gaps are about this many times as long as a gap."""
+"""Windows, in which all that lies under the moved mask is held out, are this many times as long as a gap."""
 
-SMALLEST_MODE = 4
-"""Along shorter modes, gaps cannot be moved far enough."""
+ENOUGH, TOO_MANY = 0.5, 1.25
+"""The number of entries to hold out, over that asked for, below which masks are added and above which windows are
+drawn."""
+
+OTHERS = 12
+"""The number of moves along several modes that are tried."""
 
 
-@dataclass(frozen=True)
-class Gaps:
-    """The form of the gaps along one mode.
+def is_small(shape: Sequence[int]) -> bool:
+    """Return whether a tensor is small enough for masks of its size."""
+    return math.prod(shape) <= LARGEST_MASK
 
-    Parameters
-    ----------
-    correlation
-        The correlation of the missingness of two neighbours.
-    length
-        The mean length of a gap.
+
+def seen_and_missing(observations: Observations) -> tuple[Booleans, Booleans]:
+    """Return the masks of the observed and of the missing entries; slices without any entry are in neither."""
+    seen = np.zeros(observations.shape, dtype=np.bool_)
+    seen.ravel()[observations.positions] = True
+    missing = ~seen
+    for mode in range(seen.ndim):
+        others = tuple(other for other in range(seen.ndim) if other != mode)
+        np.moveaxis(missing, mode, 0)[~seen.any(axis=others)] = False
+    return seen, missing
+
+
+def simple_moves(shape: tuple[int, ...]) -> list[tuple[str, ...]]:
+    """Return the moves along one mode.
+
+    >>> simple_moves((5, 2))
+    [('permute', 'stay'), ('shift', 'stay')]
     """
-
-    correlation: float
-    length: float
-
-
-def gaps_along(observations: Observations, mode: int) -> Gaps:
-    """Return the form of the gaps along a mode.
-
-    >>> seen = np.ones((30, 20), dtype=bool)
-    >>> seen[5:10, 3:15] = False
-    >>> data = Observations.from_dense(np.ones((30, 20)), seen)
-    >>> round(gaps_along(data, 0).correlation, 2), round(gaps_along(data, 1).correlation, 2)
-    (0.78, 0.91)
-    """
-    missing = _missing(observations)
-    first, second = (np.moveaxis(missing, mode, 0)[part] for part in (slice(None, -1), slice(1, None)))
-    both, share = float(np.mean(first & second)), (float(first.mean()) + float(second.mean())) / 2
-    spread = share - share**2
-    correlation = (both - share**2) / spread if spread > 0 else 0.0
-    return Gaps(correlation, share / max(share - both, 1 / missing.size))
+    modes = [mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE]
+    alone = [STAY] * len(shape)
+    return [tuple([*alone[:mode], kind, *alone[mode + 1 :]]) for mode in modes for kind in (PERMUTE, SHIFT)]
 
 
-def window_of_gaps(observations: Observations, *, asked: bool = False) -> tuple[int, ...] | None:
-    """Return the size of windows with several gaps; None if single entries, whole fibres or most entries are missing.
-
-    Parameters
-    ----------
-    observations
-        The observed entries.
-    asked
-        Whether the caller asks for gaps of any form.
-    """
-    density, shape = observations.density, observations.shape
-    if density == 1 or (1 - density > MOST_MISSING and not asked):
-        return None
-    if asked and 1 - density > MOST_MISSING:
-        raise ValueError(
-            f"holdout='gaps' needs data with at most {MOST_MISSING:.0%} missing, but {1 - density:.0%} is; "
-            "use 'auto' or give the sizes of a block."
+def other_moves(shape: tuple[int, ...], rng: np.random.Generator) -> list[tuple[str, ...]]:
+    """Return moves along several modes: those that run on along two neighbouring ones, and others drawn at random."""
+    modes = [mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE]
+    runs = [
+        tuple(RUN if mode in (first, first + 1) else STAY for mode in range(len(shape)))
+        for first in range(len(shape) - 1)
+        if shape[first] > 1 < shape[first + 1]
+    ]
+    some: Iterator[tuple[str, ...]] = itertools.product(
+        *[(STAY, SHIFT, PERMUTE) if mode in modes else (STAY,) for mode in range(len(shape))]
+    )
+    if 3 ** len(modes) > 3**7:
+        some = (
+            tuple(str(rng.choice(MOVES[:3])) if mode in modes else STAY for mode in range(len(shape)))
+            for _ in range(4 * OTHERS)
         )
-    found = [gaps_along(observations, mode) if size > 1 else Gaps(0.0, 1.0) for mode, size in enumerate(shape)]
-    least = max(TOGETHER, CHANCE / math.sqrt(math.prod(shape) * (1 - density)))
-    if not asked and not any(least < each.correlation < ALWAYS for each in found):
-        return None
-    windows = [math.ceil(GAPS_IN_A_WINDOW * each.length) if each.correlation > least else 1 for each in found]
-    return tuple(min(window, size) for window, size in zip(windows, shape, strict=True))
+    several = [each for each in some if sum(kind != STAY for kind in each) > 1]
+    return runs + [several[number] for number in rng.permutation(len(several))[:OTHERS]]
+
+
+def moved(mask: Booleans, move: Sequence[str], rng: np.random.Generator) -> Booleans:
+    """Return a mask that is moved once, by random shifts and permutations.
+
+    >>> mask = np.array([[True, False, False], [False, False, False], [False, False, False]])
+    >>> int(moved(mask, ("permute", "shift"), np.random.default_rng(0)).sum())
+    1
+    """
+    shape = mask.shape
+    for mode, kind in enumerate(move):
+        if kind == SHIFT:
+            mask = np.roll(mask, _shift(shape[mode], rng), axis=mode)
+        elif kind == PERMUTE:
+            mask = np.take(mask, rng.permutation(shape[mode]), axis=mode)
+    running = [mode for mode, kind in enumerate(move) if kind == RUN]
+    if running:
+        before, length = math.prod(shape[: running[0]]), math.prod(shape[mode] for mode in running)
+        mask = np.roll(mask.reshape(before, length, -1), _shift(length, rng), axis=1).reshape(shape)
+    return mask
+
+
+def _shift(size: int, rng: np.random.Generator) -> int:
+    """Return a shift in either direction, as often of a small size as of any: small ones stay beside the gaps."""
+    any_size = int(rng.integers(1, size))
+    small = int(math.exp(rng.uniform(0, math.log(size))))
+    return int(rng.choice([any_size, small, -small]))
 
 
 def under_moved_gaps(
-    observations: Observations, window: tuple[int, ...], fraction: float, rng: np.random.Generator
+    seen: Booleans,
+    missing: Booleans,
+    move: Sequence[str],
+    wanted: int,
+    rng: np.random.Generator,
+    before: Booleans | None = None,
 ) -> Booleans:
-    """Return which observed entries lie under moved gaps, in random windows with about a fraction of all entries.
+    """Return which observed entries to hold out under moved gaps, as a mask.
 
     Parameters
     ----------
-    observations
-        The observed entries.
-    window
-        The size of a window; entries of a window are held out together.
-    fraction
-        The share of the observed entries to hold out, if there are enough gaps.
+    seen, missing
+        The masks of observed and missing entries.
+    move
+        How the gaps are moved, for each mode.
+    wanted
+        About how many entries to hold out.
     rng
-        The random generator for the shift of the gaps and the choice of windows.
+        The random generator of the move and of windows.
+    before
+        Entries that were held out already, and are held out again only if there are few others.
     """
-    missing = _missing(observations)
-    apart = [mode for mode, size in enumerate(observations.shape) if window[mode] == 1 and size >= SMALLEST_MODE]
-    moved = apart or [mode for mode, size in enumerate(observations.shape) if size >= SMALLEST_MODE]
-    shifts = [int(rng.integers(1, observations.shape[mode])) for mode in moved]
-    under = np.roll(missing, shifts, axis=moved).ravel()[observations.positions]
-    places = observations.group_numbers("block", block=window)
-    return under & _chosen(places, under, fraction, rng)
+    cover = moved(missing, move, rng)
+    held_out = cover & seen
+    for _ in range(MOST_COPIES):
+        if np.count_nonzero(held_out) >= ENOUGH * wanted:
+            break
+        cover = moved(missing, move, rng)
+        held_out |= cover & seen
+    if np.count_nonzero(held_out) > TOO_MANY * wanted:
+        held_out = in_windows(held_out, window_of(cover), wanted, rng, before)
+    return held_out
 
 
-def _chosen(windows: Integers, under: Booleans, fraction: float, rng: np.random.Generator) -> Booleans:
-    """Return which entries are in windows drawn at random until enough of their entries are under gaps."""
-    counts = np.bincount(windows, weights=under)
+def window_of(mask: Booleans) -> tuple[int, ...]:
+    """Return the size of windows with several gaps: one along modes whose neighbours are not missing together.
+
+    The correlation of the missingness of neighbours is c = (P(both) - P(one)^2) / (P(one) - P(one)^2), and the mean
+    length of a gap P(one) / (P(one) - P(both)).
+
+    >>> window_of(np.repeat([[True, False, False, False, False, False]], 3, axis=0))
+    (3, 1)
+    """
+    return tuple(_window_along(np.moveaxis(mask, mode, 0)) for mode in range(mask.ndim))
+
+
+def _window_along(mask: Booleans) -> int:
+    size = len(mask)
+    if size == 1:
+        return 1
+    both = float(np.mean(mask[:-1] & mask[1:]))
+    one = (float(mask[:-1].mean()) + float(mask[1:].mean())) / 2
+    if one - both <= 0 or one == 1:
+        return size
+    if (both - one**2) / (one - one**2) <= TOGETHER:
+        return 1
+    return min(math.ceil(GAPS_IN_A_WINDOW * one / (one - both)), size)
+
+
+def in_windows(
+    mask: Booleans, window: tuple[int, ...], wanted: int, rng: np.random.Generator, before: Booleans | None = None
+) -> Booleans:
+    """Return the part of a mask in random windows with about the wanted number of entries.
+
+    Windows that hold too many entries to come near that number are halved.
+    """
+    while True:
+        counts = _counts(mask, window)
+        taken, some = np.zeros(counts.shape, dtype=np.bool_), np.flatnonzero(counts)
+        again = None if before is None else _counts(mask & before, window).ravel()[some]
+        taken.ravel()[some] = drawn(counts.ravel()[some], wanted, rng, again)
+        if max(window) == 1 or counts[taken].sum() <= TOO_MANY * wanted:
+            for mode, size in enumerate(window):
+                taken = np.repeat(taken, size, axis=mode)
+            return mask & taken[tuple(slice(size) for size in mask.shape)]
+        window = tuple((size + 1) // 2 for size in window)
+
+
+def _counts(mask: Booleans, window: tuple[int, ...]) -> Integers:
+    """Return the number of entries of a mask in each window."""
+    counts = mask.astype(np.int64) if max(window) == 1 else mask
+    for mode, size in enumerate(window):
+        if size > 1:
+            counts = np.add.reduceat(counts, np.arange(0, mask.shape[mode], size), axis=mode, dtype=np.int64)
+    return np.asarray(counts, dtype=np.int64)
+
+
+def drawn(counts: Integers, wanted: int, rng: np.random.Generator, again: Integers | None = None) -> Booleans:
+    """Return which groups of entries to take, drawn at random until they have about the wanted number.
+
+    Parameters
+    ----------
+    counts
+        The number of entries in each group.
+    wanted
+        The number of entries to come near to.
+    rng
+        The random generator.
+    again
+        How many entries of each group were taken before; groups with fewer of them come first.
+    """
     order = rng.permutation(len(counts))
-    enough = int(np.searchsorted(np.cumsum(counts[order]), fraction * len(windows))) + 1
-    taken = np.zeros(len(counts), dtype=bool)
-    taken[order[:enough]] = True
-    return taken[windows]
-
-
-def _missing(observations: Observations) -> Booleans:
-    """Return which entries are missing; slices without any entry are ignored and treated as observed."""
-    missing = np.ones(observations.shape, dtype=bool)
-    missing.ravel()[observations.positions] = False
-    for mode, size in enumerate(observations.shape):
-        empty = np.setdiff1d(np.arange(size), observations.coords[:, mode])
-        np.moveaxis(missing, mode, 0)[empty] = False
-    return missing
+    if again is not None:
+        order = order[np.argsort(again[order] / np.maximum(counts[order], 1), kind="stable")]
+    # Groups that are far too large come last.
+    oversized = counts[order] > 2 * wanted
+    order = np.concatenate([order[~oversized], order[oversized]])
+    reached = np.cumsum(counts[order])
+    if len(order) > 1:
+        # Not every entry may be held out.
+        reached = reached[:-1]
+    taken = np.zeros(len(counts), dtype=np.bool_)
+    taken[order[: np.abs(reached - wanted).argmin() + 1]] = True
+    return taken

@@ -9,22 +9,41 @@ the gaps themselves, moved to another place (see `tensorfill.choosing.holdout.ga
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..._support.checks import mode_number, whole_number
-from ..._support.types import Integers
+from ..._support.types import Booleans, Integers
 from ...labels import Labels
 from ...observations import Observations
-from .gaps import under_moved_gaps, window_of_gaps
+from .gaps import LARGEST_MASK, drawn, is_small, other_moves, simple_moves
+from .judge import Judge, with_all_slices
 
 TOGETHER = 0.5
 """Fibres count as observed or missing as a whole from this value on, on a scale from chance (0) to always (1)."""
 
 LONG_RUN = 3.0
 """Runs of missing entries count as blocks if they are this many times longer than expected by chance."""
+
+ALIKE = 0.55
+"""If the AUC of held-out entries is below this, nothing more alike is looked for."""
+
+CLEARLY = 0.1
+"""What is held out is replaced by something less simple only if the AUC falls by this."""
+
+UNLIKE = 0.75
+"""If the AUC of held-out entries is above this, nothing like the missing entries could be held out."""
+
+SAMPLE = 1_000
+"""The number of held-out, and of missing entries that are compared in the search for what to hold out."""
+
+DRAWS = 2
+"""How often each way to move gaps is tried."""
+
+TRIES = 4
+"""Of this many draws, each split has the one that is most like the missing entries."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +53,17 @@ class Holdout:
     Parameters
     ----------
     block
-        Entries of a box of this size are held out together; all ones means single entries, and None that the caller
-        gave the entries.
+        Entries of a box of this size are held out together; all ones means single entries, or gaps, and None that the
+        caller gave the entries.
     shape
         The shape of the tensor.
     gaps
-        Whether entries are held out under the gaps of the data, moved to another place; the block is then a window with
-        several of them.
+        Whether entries are held out under the gaps of the data, moved to another place.
+    moves
+        How the gaps are moved along each mode; see `tensorfill.choosing.holdout.gaps`.
+    auc
+        How alike held-out and missing entries are, from 0.5 (alike) to 1 (nothing alike could be held out); None if
+        it is not known.
 
     Examples
     --------
@@ -51,6 +74,8 @@ class Holdout:
     block: tuple[int, ...] | None
     shape: tuple[int, ...]
     gaps: bool = False
+    moves: tuple[str, ...] = field(default=(), compare=False)
+    auc: float | None = field(default=None, compare=False)
 
     @property
     def is_slices(self) -> bool:
@@ -61,16 +86,50 @@ class Holdout:
             and sum(map(int.__eq__, self.block, self.shape)) >= len(self.shape) - 1
         )
 
+    @property
+    def is_unlike(self) -> bool:
+        """Whether nothing like the missing entries could be held out."""
+        return self.auc is not None and self.auc > UNLIKE
+
     def split(
         self, observations: Observations, fraction: float, rng: np.random.Generator
     ) -> tuple[Observations, Observations]:
         """Return a training part and a held-out part."""
-        if self.gaps and self.block is not None:
-            held_out = under_moved_gaps(observations, self.block, fraction, rng)
-            return observations.select(~held_out), observations.select(held_out)
+        held_out = self.drawn(observations, fraction, rng)
+        return observations.select(~held_out), observations.select(held_out)
+
+    def drawn(
+        self, observations: Observations, fraction: float, rng: np.random.Generator, before: Integers | None = None
+    ) -> Booleans:
+        """Return which entries are held out.
+
+        Parameters
+        ----------
+        observations
+            The observed entries.
+        fraction
+            The share of them to hold out.
+        rng
+            The random generator.
+        before
+            How many other splits hold out each entry; those that none does are taken first.
+        """
+        if self.gaps:
+            return Judge(observations, SAMPLE).best_move(self.moves, fraction, rng, TRIES, before)[1]
+        wanted = min(max(round(fraction * len(observations)), 1), len(observations) - 1)
         if self.block is None or max(self.block) == 1:
-            return observations.split(fraction, rng=rng)
-        return observations.split(fraction, by="block", block=self.block, rng=rng)
+            groups = np.arange(len(observations))
+        else:
+            groups = observations.group_numbers("block", block=self.block)
+            if groups.max() == 0:
+                raise ValueError(
+                    f"holdout of {self} needs at least two groups of entries, but the {len(groups):,} observed make "
+                    "only one; hold out something smaller or give more entries."
+                )
+        again = None if before is None else np.bincount(groups, before)
+        held_out = drawn(np.bincount(groups), wanted, rng, again)[groups]
+        # Whole blocks stay together.
+        return with_all_slices(observations, held_out) if len(groups) == groups.max() + 1 else held_out
 
     def __str__(self) -> str:
         return self.in_words(Labels.plain(len(self.shape)))
@@ -98,7 +157,7 @@ def _called(labels: Labels, modes: Sequence[int]) -> str:
     return " and ".join(name if isinstance(name, str) else f"mode {name}" for name in names)
 
 
-def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdout:
+def make_holdout(how: str | Sequence[Any], observations: Observations, fraction: float = 0.1) -> Holdout:
     """Return what is held out together.
 
     Parameters
@@ -123,12 +182,10 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
     shape = observations.shape
     if how == "entry":
         return Holdout((1,) * len(shape), shape)
-    if how in ("auto", "gaps"):
-        window = window_of_gaps(observations, asked=how == "gaps")
-        if window is not None:
-            return Holdout(window, shape, gaps=True)
     if how == "auto":
-        return Holdout(_blocks_that_go_missing(observations), shape)
+        return most_alike(observations, fraction)
+    if how == "gaps":
+        return moved_gaps(observations, fraction)
     if isinstance(how, Sequence) and not isinstance(how, str) and len(how) == 2 and how[0] in ("fibre", "slice"):
         kind, along = how[0], mode_number(how[1], "the mode of holdout", len(shape))
         block = tuple(size if (mode == along) == (kind == "fibre") else 1 for mode, size in enumerate(shape))
@@ -140,6 +197,58 @@ def make_holdout(how: str | Sequence[Any], observations: Observations) -> Holdou
         "holdout must be 'auto', 'entry', 'gaps', ('fibre', mode), ('slice', mode) or the sizes of a block, one whole "
         f"number for each of the {len(shape)} modes, but {how!r} was given."
     )
+
+
+def most_alike(observations: Observations, fraction: float) -> Holdout:
+    """Return what to hold out so that it is like the missing entries: the simplest that does, single entries first.
+
+    Next come whole fibres, then the gaps of the data, moved along one mode, and last along several. Tensors that are
+    too large for a mask have single entries, fibres or blocks, by how long the gaps between observed entries are.
+    """
+    shape = observations.shape
+    single = Holdout((1,) * len(shape), shape)
+    if observations.density == 1:
+        return single
+    blocks = _blocks_that_go_missing(observations)
+    if not is_small(shape):
+        return Holdout(blocks, shape)
+    fibres = Holdout(tuple(size if size == whole else 1 for size, whole in zip(blocks, shape, strict=True)), shape)
+    rng, judge = np.random.default_rng(0), Judge(observations, SAMPLE)
+    best, least = single, judge.auc(single.drawn(observations, fraction, rng))
+    if least is None:
+        return single
+    if fibres != single and least > ALIKE:
+        other = judge.auc(*(fibres.drawn(observations, fraction, rng) for _ in range(TRIES)))
+        best, least = (fibres, other) if other is not None and other < least - CLEARLY else (best, least)
+    for ways in _ways_to_move(shape, rng):
+        if least > ALIKE and ways:
+            way = min(ways, key=lambda each: judge.best_move(each.moves, fraction, rng, DRAWS)[0])
+            # Other draws, because the best of many is best partly by chance.
+            other = judge.best_move(way.moves, fraction, rng, TRIES)[0]
+            best, least = (way, other) if other < least - CLEARLY else (best, least)
+    return best
+
+
+def moved_gaps(observations: Observations, fraction: float) -> Holdout:
+    """Return the best way to hold out entries under moved gaps."""
+    shape = observations.shape
+    if not is_small(shape):
+        raise ValueError(
+            f"holdout='gaps' needs a tensor of at most {LARGEST_MASK:,} cells, but one of shape {shape} was given; use "
+            "'auto' or give the sizes of a block."
+        )
+    rng, judge = np.random.default_rng(0), Judge(observations, SAMPLE)
+    ways = [each for stage in _ways_to_move(shape, rng) for each in stage]
+    if not ways or not judge.masks[1].any():
+        raise ValueError("holdout='gaps' needs gaps that can be moved, but there are none; use 'entry'.")
+    return min(ways, key=lambda each: judge.best_move(each.moves, fraction, rng, DRAWS)[0])
+
+
+def _ways_to_move(shape: tuple[int, ...], rng: np.random.Generator) -> list[list[Holdout]]:
+    """Return the moves of gaps along one mode, and those along several."""
+    single = (1,) * len(shape)
+    stages = (simple_moves(shape), other_moves(shape, rng))
+    return [[Holdout(single, shape, gaps=True, moves=move) for move in stage] for stage in stages]
 
 
 def _blocks_that_go_missing(observations: Observations) -> tuple[int, ...]:

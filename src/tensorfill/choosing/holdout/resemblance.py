@@ -17,6 +17,7 @@ prediction).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -40,40 +41,59 @@ STEPS = 20
 FARTHEST = 5.0
 """The limit of the distance of a prediction from the mean of a slice, in standard deviations."""
 
+MOST_ALIKE = 5
+"""Where hardly any held-out entry is like the missing ones, one in this many, those most alike, count."""
+
+NEGLIGIBLE = 1e-6
+"""The weight of the others, relative to theirs."""
+
 LARGEST_ODDS = 20.0
 """The largest weight of an entry, relative to equal weights."""
 
 
 def weights_of(
-    held_out: Integers, fitted: Observations, observed: Observations, model: Model, rng: np.random.Generator
+    parts: Sequence[tuple[Integers, Observations]],
+    observed: Observations,
+    model: Model,
+    rng: np.random.Generator,
+    *,
+    only_alike: bool = False,
 ) -> Floats:
     """Return the weight of each held-out entry, which is how many missing entries it represents, with a mean of one.
 
     Parameters
     ----------
-    held_out
-        The coordinates of the held-out entries.
-    fitted
-        The entries of the fit without them.
+    parts
+        The coordinates of the held-out entries of each split, and the entries of the fit without them.
     observed
         All observed entries.
     model
         The model of the fit without the held-out entries.
     rng
         The random generator for the sample of missing entries.
+    only_alike
+        Whether only the entries count that are most like the missing ones, because most are not like them at all.
     """
     missing = sample_of_missing(observed, MISSING, rng)
-    if min(len(held_out), len(missing)) < FEWEST:
-        return np.ones(len(held_out))
-    features = np.vstack([_features(coords, fitted, model) for coords in (held_out, missing)])
+    count = sum(len(coords) for coords, _ in parts)
+    if min(count, len(missing)) < FEWEST:
+        return np.ones(count)
+    # Every split is compared with its own share of the missing entries, beside the entries that it fits.
+    shares = np.array_split(missing, len(parts))
+    held_out = [_features(coords, fitted, model) for coords, fitted in parts]
+    features = np.vstack(
+        [*held_out, *(_features(each, fitted, model) for each, (_, fitted) in zip(shares, parts, strict=True))]
+    )
     spread = features.std(axis=0)
     features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    is_missing = (np.arange(len(features)) >= len(held_out)).astype(np.float64)
-    scores = _logistic_scores(features, is_missing)[: len(held_out)]
-    return _bounded(np.exp(scores - scores.max()))
+    is_missing = (np.arange(len(features)) >= count).astype(np.float64)
+    scores = logistic_scores(features, is_missing)[:count]
+    if only_alike:
+        scores = np.where(scores >= np.sort(scores)[-max(FEWEST, count // MOST_ALIKE)], 0.0, math.log(NEGLIGIBLE))
+    return bounded(np.exp(scores - scores.max()))
 
 
-def _bounded(odds: Floats) -> Floats:
+def bounded(odds: Floats) -> Floats:
     """Return weights with a mean of one, with a few extreme odds clipped to the largest weight."""
     weights: Floats = odds / odds.mean()
     for _ in range(STEPS):
@@ -98,7 +118,9 @@ def sample_of_missing(observed: Observations, count: int, rng: np.random.Generat
         found = np.stack([rng.integers(len(each), size=2 * count) for each in present], axis=1)
     coords = np.stack([each[column] for each, column in zip(present, found.T, strict=True)], axis=1)
     keys, seen = joint_keys(observed.shape, coords, observed.coords)
-    missing: Integers = coords[~np.isin(keys, seen)][:count]
+    # Observed entries are in order, and so are their keys.
+    near = seen[np.searchsorted(seen, keys).clip(max=len(seen) - 1)]
+    missing: Integers = coords[near != keys][:count]
     return missing
 
 
@@ -132,7 +154,12 @@ def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
     """Return the distance along a mode to the nearest fitted entry, or the size of the mode if its fibre has none."""
     size = fitted.shape[mode]
     own, sought = fibre_keys(fitted.shape, mode, fitted.coords, coords)
-    keys = np.sort(own)
+    # Only fibres of the entries count, which is cheaper than sorting all.
+    wanted = np.unique(sought // size)
+    lines = own // size
+    keys = np.sort(own[wanted[np.searchsorted(wanted, lines).clip(max=len(wanted) - 1)] == lines])
+    if len(keys) == 0:
+        return np.full(len(coords), float(size))
     after = np.searchsorted(keys, sought)
     nearest = np.full(len(coords), size, dtype=np.int64)
     for place in (after - 1, after):
@@ -142,7 +169,7 @@ def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
     return np.maximum(nearest, 1).astype(np.float64)
 
 
-def _logistic_scores(features: Floats, labels: Floats) -> Floats:
+def logistic_scores(features: Floats, labels: Floats) -> Floats:
     """Return the log odds that a ridge-regularised logistic regression gives each row."""
     rows = np.column_stack([np.ones(len(features)), features])
     ridge = RIDGE * np.eye(rows.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,7 @@ from ...observations import Observations
 from ..stages.base import Reduced
 from ..stages.centre import Centre
 from ..stages.graphs import Graphs, rough
+from .judge import Judge
 from .kinds import Holdout, make_holdout
 
 ENOUGH = 20_000
@@ -26,6 +28,9 @@ ENOUGH = 20_000
 
 FEWEST_TO_CHOOSE = 10
 """With fewer observed entries than this, none are held out to choose settings."""
+
+ENOUGH_HELD_OUT, MOST_SPLITS = 300, 5
+"""With fewer held-out entries than this, the choice is partly chance, so there are more splits, up to the second."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +47,9 @@ class Choice:
         to another place; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for slices, one for each
         index of a mode; or the sizes of a block.
     splits
-        The number of random splits. Settings are chosen by the error over all splits, which run in parallel, and error
-        bars are based on all of them. More splits improve the choice for small data, at a proportional cost.
+        The number of random splits, which hold out different entries as far as possible. Settings are chosen by the
+        error over all splits, which run in parallel, and error bars are based on all of them. ``"auto"`` is as many as
+        it takes to hold out some 300 entries, at most 5, and thus 1 for all but small data.
 
     Examples
     --------
@@ -53,13 +59,14 @@ class Choice:
 
     validation: float | Observations = 0.1
     holdout: str | Sequence[Any] = "auto"
-    splits: int = 1
+    splits: int | str = "auto"
 
     def __post_init__(self) -> None:
-        whole_number(self.splits, "splits", at_least=1)
+        if self.splits != "auto":
+            whole_number(self.splits, "splits, unless it is 'auto',", at_least=1)
         if not isinstance(self.validation, Observations):
             real_number(self.validation, "validation", above=0, below=1)
-        elif self.splits > 1:
+        elif self.splits not in ("auto", 1):
             raise ValueError(f"splits must be 1 if validation is the entries themselves, but {self.splits} was given.")
 
 
@@ -159,8 +166,16 @@ def make_splits(
     for mode in graphs or ():
         if choice.holdout == "auto" and len(np.unique(observations.coords[:, mode])) < observations.shape[mode]:
             choice = replace(choice, holdout=("slice", mode))
-    how = make_holdout(choice.holdout, observations)
-    parts = [how.split(observations, validation, rng) for _ in range(choice.splits)]
+    how = make_holdout(choice.holdout, observations, validation)
+    held_out = [how.drawn(observations, validation, rng)]
+    count = choice.splits
+    if count == "auto":
+        count = min(math.ceil(ENOUGH_HELD_OUT / np.count_nonzero(held_out[0])), MOST_SPLITS)
+    while len(held_out) < count:
+        held_out.append(how.drawn(observations, validation, rng, np.sum(held_out, axis=0)))
+    if choice.holdout in ("auto", "gaps"):
+        how = replace(how, auc=Judge(observations).auc(*held_out, weighted=True))
+    parts = [(observations.select(~each), observations.select(each)) for each in held_out]
     return [whole_split(*part, loss, graphs) for part in parts], how
 
 
