@@ -33,7 +33,7 @@ def test_the_lowest_error_comes_first_with_its_cost(table):
     assert (table["seconds"] > 0).all()
     assert (table["standard_error"] > 0).all()
     assert ((table["memory"] >= 0) | np.isnan(table["memory"])).all()
-    assert table[1].tried.keys() == {"cut", "q"}
+    assert table[1].tried.keys() >= {"cut", "q"}
 
 
 def test_the_scores_are_those_of_complete(table):

@@ -32,7 +32,7 @@ from .choosing.doubts import (
     warn_of_variation,
 )
 from .choosing.holdout.splits import Choice
-from .choosing.recipe import Share
+from .choosing.recipe import Portion
 from .choosing.search.base import Path
 from .choosing.stages.base import Stage
 from .choosing.stages.present_slices import PresentSlices
@@ -68,7 +68,7 @@ def complete(
     refine: str | Stage | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
-    blend: bool | Sequence[Share] = True,
+    blend: bool | Sequence[Portion] = True,
     dtype: DTypeLike = np.float64,
     start: Fit | Model | None = None,
     time_limit: float | None = None,

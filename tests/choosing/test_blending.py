@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tensorfill
 from tensorfill import Centre, Nort
 from tensorfill.choosing.blending import LEAST, _on_the_simplex, blend_weights
-from tensorfill.choosing.recipe import Recipe, Share
+from tensorfill.choosing.recipe import Portion, Recipe
 from tensorfill.choosing.run import run
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
@@ -89,22 +89,22 @@ class TestRecipe:
     def test_it_runs_as_its_parts_do(self, table):
         problem = problem_of(table)
         parts = [Recipe(method=Interpolation(along=1)), Recipe(method=Mean())]
-        blended = run(Recipe(method=Interpolation(along=1), beside=(Share(0.25, parts[1]),)), problem)
+        blended = run(Recipe(method=Interpolation(along=1), beside=(Portion(0.25, parts[1]),)), problem)
         each = [run(part, problem).model.to_dense() for part in parts]
         assert isinstance(blended.model, Blend)
         np.testing.assert_allclose(blended.model.to_dense(), 0.75 * each[0] + 0.25 * each[1])
 
     def test_weights_that_sum_to_one_or_more_are_refused(self):
-        share = Share(0.5, Recipe(method=Mean()))
-        refuses(ValueError, ["sum to less than 1"], lambda: Recipe(method=Mean(), beside=(share, share)))
-        refuses(ValueError, ["weight", "above 0", "1.5"], lambda: Share(1.5, Recipe(method=Mean())))
+        half = Portion(0.5, Recipe(method=Mean()))
+        refuses(ValueError, ["sum to less than 1"], lambda: Recipe(method=Mean(), beside=(half, half)))
+        refuses(ValueError, ["weight", "above 0", "1.5"], lambda: Portion(1.5, Recipe(method=Mean())))
 
-    def test_a_share_is_no_blend(self):
-        inner = Recipe(method=Mean(), beside=(Share(0.5, Recipe(method=Mean())),))
-        refuses(ValueError, ["must not be a blend"], lambda: Share(0.5, inner))
+    def test_a_part_is_no_blend(self):
+        inner = Recipe(method=Mean(), beside=(Portion(0.5, Recipe(method=Mean())),))
+        refuses(ValueError, ["must not be a blend"], lambda: Portion(0.5, inner))
 
     def test_its_text_has_the_weights(self):
-        recipe = Recipe((Centre(),), method=Mean(), beside=(Share(0.25, Recipe(method=Interpolation(along=1))),))
+        recipe = Recipe((Centre(),), method=Mean(), beside=(Portion(0.25, Recipe(method=Interpolation(along=1))),))
         assert str(recipe).startswith("0.75 of Centre(")
         assert "; 0.25 of Interpolation(" in str(recipe)
 

@@ -80,7 +80,7 @@ def test_a_recipe_with_every_stage_repeats():
     assert again.recipe.after == fit.recipe.after
     assert again.residuals is None
     # Without noise the best lambda is tiny, and both stop on the way, from different starts.
-    assert rmse(again.to_dense(), truth) < 1.1 * rmse(fit.to_dense(), truth)
+    assert rmse(again.to_dense(), truth) < 1.5 * rmse(fit.to_dense(), truth)
 
 
 # Stages around a method that has nothing left to choose
@@ -118,7 +118,7 @@ def test_a_graph_fills_empty_slices_for_any_method():
 def test_ctrl_c_in_a_late_stage_keeps_the_answer(monkeypatch, stage):
     truth, holes = wavy()
 
-    def interrupt(contest, scored, kind, clock):
+    def interrupt(contest, scored, kind, clock, *, alone):
         if kind is stage:
             raise KeyboardInterrupt
         return scored

@@ -9,8 +9,8 @@ from tensorfill import Observations
 from tensorfill.choosing.error_bars import ErrorBars
 from tensorfill.choosing.holdout.resemblance import (
     bounded,
-    logistic_scores,
     distances,
+    logistic_scores,
     sample_of_missing,
     weights_of,
 )

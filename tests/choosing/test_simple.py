@@ -115,7 +115,7 @@ def test_a_field_alone_that_wins_is_repeated():
     rows, columns = np.linspace(0, 1, 40)[:, None], np.linspace(0, 1, 30)
     data = np.exp(-30 * (rows - columns) ** 2) + 0.02 * np.random.default_rng(0).standard_normal((40, 30))
     data[np.random.default_rng(1).random(data.shape) < 0.4] = np.nan
-    fit = complete(data, rng=0)
+    fit = complete(data, blend=False, rng=0)
     assert fit.method == Effects()
     assert fit.recipe.after[0].alone
     assert "smooth field alone" in str(fit)

@@ -22,8 +22,8 @@ MUTANTS = (
     Mutant(
         "a simple answer never wins",
         CHOOSE,
-        "return contest.or_simpler(best.working) if simple else best.working",
-        "return best.working",
+        "scored = contest.or_simpler(best.working) if simple else best.working",
+        "scored = best.working",
         SIMPLE,
     ),
     Mutant(

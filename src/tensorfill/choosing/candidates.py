@@ -23,7 +23,7 @@ MOST_ENTRIES = 100_000
 """With more observed entries than this, further methods take long, and there is less to gain by a blend."""
 
 LEAST_OBSERVED = 0.2
-"""Methods that hold the whole tensor are tried too if at least this share of so many entries could be observed."""
+"""Methods that hold the whole tensor are tried too if it has at most the entries above divided by this share."""
 
 MOST_NAMED = 6
 """The largest number of alternatives in the error message for a method."""

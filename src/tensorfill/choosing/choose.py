@@ -127,12 +127,15 @@ class Contest:
         self.judged.extend(each.losses for each in self.simple)
         return best
 
-    def blended(self, best: Scored) -> Scored:
-        """Return the blend of all answers, if held-out entries clearly gain by it; else the best alone."""
+    def blended(self, best: Scored, *, simple: bool) -> Scored:
+        """Return the blend of all answers, if held-out entries clearly gain by it; else the best alone.
+
+        Simple answers have a part in it if they are contenders.
+        """
         if not is_of_differences(self.problem.loss):
             return best
-        others = [each for each in (*self.finalists, *self.simple) if each.losses is not best.losses]
-        answers = [best, *others]
+        others = [*self.finalists, *(self.simple if simple else ())]
+        answers = [best, *(each for each in others if each.losses is not best.losses)]
         models = [each.on(self.splits) for each in answers]
         observed = np.concatenate([split.held_out.values for split in self.splits])
         weights = blend_weights(np.stack([_predicted(self.splits, each) - observed for each in models]), best=0)
@@ -208,7 +211,7 @@ def choose(
     clock.check()
     best.current = best.answer
     scored = contest.or_simpler(best.working) if simple else best.working
-    return contest.blended(scored) if blend else scored
+    return contest.blended(scored, simple=simple) if blend else scored
 
 
 def _finish_the_best(contest: Contest, clock: Clock) -> None:
@@ -221,14 +224,14 @@ def _finish_the_best(contest: Contest, clock: Clock) -> None:
         contest.best.current = scored
         if contest.is_far_behind(scored) and place == 0:
             _bring_to_the_end(contest, clock)
-        _finish(contest, clock, with_those_alone=place == 0)
+        _finish(contest, clock, alone=place == 0)
         contest.finalists[place] = contest.best.settle()
 
 
 def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = True, follow: bool = False) -> Scored:
     """Let a method choose its settings, finish its answer if asked to, and keep it if it is the best so far.
 
-    If it shall `follow`, the data is centred for it if it is for the best answer so far, and not otherwise.
+    With `follow`, the data is centred for it if and only if it is for the best answer so far.
     """
     contest.context.display.begin(f"choosing settings of {method.name}", None)
     try:
@@ -367,26 +370,25 @@ def _predicted(splits: Sequence[Split], models: Sequence[Model]) -> Floats:
     return np.concatenate([split.predict(model) for split, model in zip(splits, models, strict=True)])
 
 
-def _finish(contest: Contest, clock: Clock, *, with_those_alone: bool = True) -> None:
+def _finish(contest: Contest, clock: Clock, *, alone: bool = True) -> None:
     """Add the stages after the method to its answer, where held-out entries gain.
 
-    `with_those_alone` says whether stages that do without the answer of the method are tried too.
+    `alone` says whether stages that do without the answer of the method are tried too.
     """
     for kind, proposed in contest.proposed.items():
         if proposed:
             clock.check()
             contest.context.display.begin(f"trying: {kind.title.lower()}", None)
-            groups = [each for each in proposed if with_those_alone or not each[0].alone]
-            contest.best.current = _improved(contest, contest.best.working, kind, groups, clock)
+            contest.best.current = _improved(contest, contest.best.working, kind, clock, alone=alone)
 
 
-def _improved(
-    contest: Contest, scored: Scored, kind: type[After], proposed: Sequence[Sequence[After]], clock: Clock
-) -> Scored:
+def _improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock, *, alone: bool = True) -> Scored:
     """Return the answer with the best settings of a stage, or as it is."""
     best: Scored | None = None
     asked = contest.asked.get(kind.name, "auto")
-    for group in proposed:
+    for group in contest.proposed[kind]:
+        if group[0].alone and not alone:
+            continue
         answers: Sequence[Any] = [None] * len(scored.models)
         last = float(scored.losses.mean()) if kind.first_must_gain else math.inf
         for stage in group:

@@ -33,7 +33,7 @@ from .holdout.resemblance import weights_of
 from .holdout.splits import Split, make_splits
 from .judging import corrupt_entries
 from .outliers import are_outliers
-from .recipe import Recipe, Share
+from .recipe import Portion, Recipe
 from .run import run, status_of
 from .scored import Scored
 from .search.base import PathPoint
@@ -303,7 +303,7 @@ def _for_all_entries(contest: Contest, scored: Scored) -> Recipe:
         scored.recipe,
         before=(*graphs, *contest.given, *scored.recipe.before),
         method=scored.final(len(contest.problem.observations)),
-        beside=tuple(Share(weight, _for_all_entries(contest, each)) for weight, each in scored.beside),
+        beside=tuple(Portion(weight, _for_all_entries(contest, each)) for weight, each in scored.beside),
         loss=contest.problem.loss,
     )
 
@@ -361,7 +361,7 @@ def shown(context: Context, places: Lift) -> Callback:
 def _resolved(recipe: Recipe, problem: Problem) -> Recipe:
     """Return the recipe with the defaults of its method that depend on the problem spelled out."""
     graphs = [stage for stage in recipe.before if isinstance(stage, Graphs)]
-    beside = tuple(replace(share, recipe=_resolved(share.recipe, problem)) for share in recipe.beside)
+    beside = tuple(replace(each, recipe=_resolved(each.recipe, problem)) for each in recipe.beside)
     method = recipe.method.resolved(Reduced(problem).by(graphs, Clock()).problem)
     return replace(recipe, method=method, beside=beside)
 

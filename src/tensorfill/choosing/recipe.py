@@ -21,7 +21,7 @@ KEPT = ("loss", "bounds", "dtype", "missing", "value", "layout")
 
 
 @dataclass(frozen=True)
-class Share:
+class Portion:
     """A recipe that has a part in a blend.
 
     Parameters
@@ -38,7 +38,7 @@ class Share:
     def __post_init__(self) -> None:
         real_number(self.weight, "weight", above=0, below=1)
         if self.recipe.beside:
-            raise ValueError(f"a share of a blend must not be a blend itself, but {self.recipe!r} was given.")
+            raise ValueError(f"a part of a blend must not be a blend itself, but {self.recipe!r} was given.")
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,14 @@ class Recipe:
     before: tuple[Before, ...] = ()
     method: Method = field(kw_only=True)
     after: tuple[After, ...] = ()
-    beside: tuple[Share, ...] = ()
+    beside: tuple[Portion, ...] = ()
     loss: Loss | Robust = field(default_factory=Square)
     holdout: Holdout | None = field(default=None, compare=False)
     seed: int = field(default=0, compare=False)
     asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        if not sum(share.weight for share in self.beside) < 1:
+        if not sum(each.weight for each in self.beside) < 1:
             raise ValueError(f"the weights of what is beside a recipe must sum to less than 1: {self.beside!r}.")
 
     def __str__(self) -> str:
@@ -88,19 +88,19 @@ class Recipe:
         Centre(rounds=1), Grow(max_iter=50, tol=1e-06, rank=2, form='cp')
         """
         words = ", ".join(map(repr, (*self.before, self.method, *self.after)))
-        shares = "".join(f"; {share.weight:.2f} of {share.recipe}" for share in self.beside)
-        return f"{self.weights[0]:.2f} of {words}{shares}" if shares else words
+        others = "".join(f"; {each.weight:.2f} of {each.recipe}" for each in self.beside)
+        return f"{self.weights[0]:.2f} of {words}{others}" if others else words
 
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of this recipe in the answer, and those of what is beside it."""
-        others = tuple(share.weight for share in self.beside)
+        others = tuple(each.weight for each in self.beside)
         return (1 - math.fsum(others), *others)
 
     @property
     def parts(self) -> tuple[Recipe, ...]:
         """Each recipe of the blend by itself, this one first."""
-        return (replace(self, beside=()), *(share.recipe for share in self.beside))
+        return (replace(self, beside=()), *(each.recipe for each in self.beside))
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -113,7 +113,7 @@ class Recipe:
 
     def rescaled(self, growth: float) -> Recipe:
         """Return the recipe for this many times the entries that its settings were chosen for."""
-        beside = tuple(replace(share, recipe=share.recipe.rescaled(growth)) for share in self.beside)
+        beside = tuple(replace(each, recipe=each.recipe.rescaled(growth)) for each in self.beside)
         return replace(self, method=self.method.rescaled(growth), beside=beside)
 
     @property

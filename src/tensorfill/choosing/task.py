@@ -24,7 +24,7 @@ from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
-from .recipe import Share
+from .recipe import Portion
 from .stages.base import After, Before, Stage
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
@@ -70,7 +70,7 @@ class Task:
     asked: Mapping[str, Any] = field(default_factory=lambda: dict(LEFT_OPEN))
     unordered: frozenset[int] = frozenset()
     start: Model | None = None
-    beside: tuple[Share, ...] = ()
+    beside: tuple[Portion, ...] = ()
 
     def stages_asked(self) -> list[str]:
         """Return the stages that the caller asks for, rather than leaves to held-out entries."""
@@ -159,7 +159,7 @@ def taken_in(
     refine: str | Stage | None = None,
     choose: Choice | None = None,
     start: Model | None = None,
-    blend: bool | Sequence[Share] = True,
+    blend: bool | Sequence[Portion] = True,
     others: Mapping[str, Any] | None = None,
 ) -> Job:
     """Return data of any kind with the stages that are asked for, all checked and with modes by number.
@@ -205,11 +205,11 @@ def taken_in(
     return Job(task, observations, taken)
 
 
-def _checked_blend(blend: Any) -> tuple[Share, ...]:
+def _checked_blend(blend: Any) -> tuple[Portion, ...]:
     """Return the other recipes of a blend, if they are given."""
     if isinstance(blend, bool):
         return ()
-    if not isinstance(blend, list | tuple) or not all(isinstance(each, Share) for each in blend):
+    if not isinstance(blend, list | tuple) or not all(isinstance(each, Portion) for each in blend):
         raise TypeError(f"blend must be True, False, or the `beside` of the recipe of a fit, but {blend!r} was given.")
     return tuple(blend)
 

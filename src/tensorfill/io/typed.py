@@ -14,7 +14,7 @@ from .._support.timing import TimedStage, Timing
 from ..choosing.baselines import Baseline
 from ..choosing.holdout.kinds import Holdout
 from ..choosing.holdout.splits import Choice
-from ..choosing.recipe import Recipe, Share
+from ..choosing.recipe import Portion, Recipe
 from ..choosing.search.base import PathPoint
 from ..choosing.stages.base import Stage
 from ..choosing.stages.empty_slices import SliceFill
@@ -59,7 +59,7 @@ def _known() -> dict[str, type[Any]]:
     kinds: list[type[Any]] = [
         Baseline, TimedStage, Timing, *STAGES.values(),
         *METHODS.values(), Effects, Interpolation, Mean, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
-        SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Recipe, Record, Share, SliceFill,
+        SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Recipe, Record, Portion, SliceFill,
         Unsaved,
     ]  # fmt: skip
     return {kind.__name__: kind for kind in kinds}

@@ -73,7 +73,7 @@ def test_the_default_of_a_low_rank_tensor_is_to_grow_and_no_more():
 
 def test_the_default_of_a_slowly_falling_spectrum_tries_nort_too():
     fit = complete(slowly_falling(14), smooth=None, centre=False, rng=0)
-    assert names(fit) == {"grow", "nort"}
+    assert names(fit) >= {"grow", "nort"}
 
 
 def test_noise_is_predicted_as_nothing():

@@ -173,7 +173,7 @@ class Trial:
         return replace(method, max_iter=ran.max_iter, tol=ran.tol)
 
     def as_stopped(self) -> Trial:
-        """Return the trial as an answer of its own, whose method has the stopping rules that it was run with."""
+        """Return the trial with the stopping rules that it was run with as part of its method."""
         return replace(self, method=self.stopped(self.method), early=True)
 
     def beats(self, other: Trial | None, *, by: float = STANDARD_ERRORS) -> bool:
