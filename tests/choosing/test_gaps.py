@@ -146,6 +146,20 @@ def test_every_slice_keeps_a_fitted_entry(name):
         np.testing.assert_array_equal(np.unique(training.coords[:, mode]), np.unique(data.coords[:, mode]))
 
 
+def test_groups_stay_whole_where_slices_keep_an_entry():
+    rng = np.random.default_rng(0)
+    seen = np.repeat(rng.random((12, 10, 1)) < 0.15, 5, axis=2)
+    data = observations(seen)
+    fibres = data.group_numbers("fibre", 2)
+    held_out = rng.random(fibres.max() + 1)[fibres] < 0.6
+    after = with_all_slices(data, held_out, fibres)
+    assert 0 < after.sum() < held_out.sum()
+    assert not np.any(after & ~held_out)
+    assert not set(fibres[after]) & set(fibres[~after])
+    for mode in range(2):
+        assert set(data.coords[:, mode]) == set(data.coords[~after, mode])
+
+
 def test_slices_of_one_entry_are_not_held_out_unless_all_are():
     rng = np.random.default_rng(0)
     for _ in range(50):

@@ -6,6 +6,9 @@ from . import Mutant
 
 KINDS = "choosing/holdout/kinds.py"
 GAPS = "choosing/holdout/gaps.py"
+JUDGE = "choosing/holdout/judge.py"
+LIKENESS = "choosing/holdout/likeness.py"
+SPLITS = "choosing/holdout/splits.py"
 NORT = "choosing/search/nort.py"
 PATHS = "choosing/search/nort_paths.py"
 CUTS = "choosing/search/cuts.py"
@@ -19,6 +22,7 @@ JUDGING = "choosing/judging.py"
 POLISH = "choosing/stages/polish.py"
 FIELD = "choosing/stages/smooth_field.py"
 OF_GAPS = "choosing/test_gaps.py"
+OF_SPLITS = "choosing/test_splits.py"
 LAST = "choosing/test_last_fit.py"
 TOGETHER = "choosing/test_missing_together.py"
 CHOOSING = "choosing/test_choosing.py"
@@ -65,39 +69,67 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "whole fibres are gaps",
-        GAPS,
-        "TOGETHER, ALWAYS = 0.3, 0.95",
-        "TOGETHER, ALWAYS = 0.3, 2.0",
-        (f"{OF_GAPS}::test_whole_fibres_are_left_to_the_rule_for_fibres",),
+        "what is simpler is not kept",
+        KINDS,
+        "CLEARLY = 0.1",
+        "CLEARLY = -0.5",
+        (f"{CHOOSING}::test_single_entries_are_held_out_where_chance_explains_the_holes", OF_GAPS),
     ),
     Mutant(
-        "neighbours that hardly hang together are gaps",
-        GAPS,
-        "TOGETHER, ALWAYS = 0.3, 0.95",
-        "TOGETHER, ALWAYS = 0.1, 0.95",
-        (f"{OF_GAPS}::test_neighbours_hang_together_from_a_correlation_of_three_tenths_on",),
+        "gaps are not moved",
+        KINDS,
+        "for ways in _ways_to_move(shape, rng):",
+        "for ways in ():",
+        (f"{OF_GAPS}::test_what_is_held_out_looks_like_what_is_missing",),
     ),
     Mutant(
         "windows of one gap",
         GAPS,
         "GAPS_IN_A_WINDOW = 4",
         "GAPS_IN_A_WINDOW = 1",
-        (f"{OF_GAPS}::test_windows_are_four_times_as_long_as_gaps",),
+        (f"{OF_GAPS}::test_windows_hold_several_gaps_along_the_series_and_one_series_across",),
     ),
     Mutant(
-        "gaps are moved along all modes",
+        "a small gap is moved once",
         GAPS,
-        "moved = apart or ",
-        "moved = ",
-        (f"{OF_GAPS}::test_gaps_are_moved_along_modes_in_which_they_do_not_hang_together",),
+        "MOST_COPIES = 40",
+        "MOST_COPIES = 0",
+        (f"{OF_GAPS}::test_a_gap_that_is_too_small_is_moved_to_several_places",),
     ),
     Mutant(
-        "gaps are moved where most is missing",
-        GAPS,
-        "MOST_MISSING = 0.5",
-        "MOST_MISSING = 0.9",
-        (f"{OF_GAPS}::test_where_more_than_half_is_missing_gaps_are_not_moved",),
+        "gaps are laid upon others",
+        LIKENESS,
+        "np.log2(np.maximum(counts, 0.5) * size / max(total, 1))",
+        "np.zeros(len(far))",
+        (f"{OF_SPLITS}::test_features_are_distances_and_shares",),
+    ),
+    Mutant(
+        "a slice loses all its entries",
+        JUDGE,
+        "return kept if kept.any() else held_out",
+        "return held_out",
+        (f"{OF_GAPS}::test_slices_of_one_entry_are_not_held_out_unless_all_are",),
+    ),
+    Mutant(
+        "splits hold out the same entries",
+        SPLITS,
+        "np.sum(held_out, axis=0)",
+        "None",
+        (f"{OF_SPLITS}::test_splits_hold_out_different_entries",),
+    ),
+    Mutant(
+        "small data has one split",
+        SPLITS,
+        "ENOUGH_HELD_OUT, MOST_SPLITS = 300, 5",
+        "ENOUGH_HELD_OUT, MOST_SPLITS = 300, 1",
+        (f"{OF_SPLITS}::test_there_are_as_many_splits_as_hold_out_three_hundred_entries",),
+    ),
+    Mutant(
+        "no doubt about entries that are unlike",
+        KINDS,
+        "UNLIKE = 0.75",
+        "UNLIKE = 1.0",
+        (f"{OF_SPLITS}::test_from_three_quarters_on_there_is_a_doubt",),
     ),
     # The search of NORT
     Mutant(

@@ -164,7 +164,9 @@ def add_choosing(parser: argparse.ArgumentParser) -> None:
         help="what goes missing together (auto, the default), entry, fibre:MODE, slice:MODE, or a block: 1,5,20",
     )
     group.add_argument("--validation", type=float, metavar="SHARE", help="share of the entries (default: 0.1)")
-    group.add_argument("--splits", type=int, metavar="N", help="hold out anew this many times (default: 1)")
+    group.add_argument(
+        "--splits", type=int, metavar="N", help="hold out anew this many times (default: 1 to 5, for 300 entries)"
+    )
 
 
 def choosing(given: argparse.Namespace) -> Choice | None:

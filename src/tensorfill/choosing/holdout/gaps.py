@@ -69,7 +69,7 @@ def simple_moves(shape: tuple[int, ...]) -> list[tuple[str, ...]]:
     """
     modes = [mode for mode, size in enumerate(shape) if size >= SMALLEST_MODE]
     alone = [STAY] * len(shape)
-    return [tuple([*alone[:mode], kind, *alone[mode + 1 :]]) for mode in modes for kind in (PERMUTE, SHIFT)]
+    return [(*alone[:mode], kind, *alone[mode + 1 :]) for mode in modes for kind in (PERMUTE, SHIFT)]
 
 
 def other_moves(shape: tuple[int, ...], rng: np.random.Generator) -> list[tuple[str, ...]]:

@@ -95,10 +95,17 @@ class Judge:
         return min(found, key=lambda pair: pair[0])
 
 
-def with_all_slices(observations: Observations, held_out: Booleans) -> Booleans:
+def with_all_slices(observations: Observations, held_out: Booleans, groups: Integers | None = None) -> Booleans:
     """Return held-out entries without one of each slice that would have no fitted entry.
 
     If none would be left, which is the case where every slice of some mode has one entry, all stay.
+
+    Parameters
+    ----------
+    observations, held_out
+        The observed entries, and which of them are held out.
+    groups
+        The number of each entry's group, if groups are held out, or not, as a whole.
     """
     kept = held_out.copy()
     for mode in range(observations.ndim):
@@ -110,5 +117,9 @@ def with_all_slices(observations: Observations, held_out: Booleans) -> Booleans:
         place = np.searchsorted(indices, fitted).clip(max=len(indices) - 1)
         full = np.zeros(len(indices), dtype=np.bool_)
         full[place[indices[place] == fitted]] = True
-        kept[np.flatnonzero(kept)[first[~full]]] = False
+        needed = np.flatnonzero(kept)[first[~full]]
+        if groups is None:
+            kept[needed] = False
+        elif len(needed):
+            kept &= ~np.isin(groups, groups[needed])
     return kept if kept.any() else held_out

@@ -1,4 +1,4 @@
-"""What to hold out: entries that go missing together are held out together.
+"""What to hold out: entries that are like the missing ones.
 
 If whole fibres are missing, as when a sensor is down for a day or a pixel loses its three colours, a score on single
 entries is too optimistic: a held-out entry has neighbours that predict it, but a missing one has not. The same holds
@@ -118,7 +118,7 @@ class Holdout:
             return Judge(observations, SAMPLE).best_move(self.moves, fraction, rng, TRIES, before)[1]
         wanted = min(max(round(fraction * len(observations)), 1), len(observations) - 1)
         if self.block is None or max(self.block) == 1:
-            groups = np.arange(len(observations))
+            groups: Integers = np.arange(len(observations))
         else:
             groups = observations.group_numbers("block", block=self.block)
             if groups.max() == 0:
@@ -128,8 +128,7 @@ class Holdout:
                 )
         again = None if before is None else np.bincount(groups, before)
         held_out = drawn(np.bincount(groups), wanted, rng, again)[groups]
-        # Whole blocks stay together.
-        return with_all_slices(observations, held_out) if len(groups) == groups.max() + 1 else held_out
+        return held_out if self.is_slices else with_all_slices(observations, held_out, groups)
 
     def __str__(self) -> str:
         return self.in_words(Labels.plain(len(self.shape)))
@@ -163,11 +162,13 @@ def make_holdout(how: str | Sequence[Any], observations: Observations, fraction:
     Parameters
     ----------
     how
-        ``"auto"`` for entries that go missing together, ``"entry"`` for single entries, ``"gaps"`` for entries under
-        the gaps of the data, moved to another place, ``("fibre", mode)`` for whole fibres along a mode,
+        ``"auto"`` for entries that are like the missing ones, ``"entry"`` for single entries, ``"gaps"`` for entries
+        under the gaps of the data, moved to another place, ``("fibre", mode)`` for whole fibres along a mode,
         ``("slice", mode)`` for whole slices, one for each index of a mode, or the sizes of a block.
     observations
         The observed entries.
+    fraction
+        The share of them that will be held out.
 
     Examples
     --------

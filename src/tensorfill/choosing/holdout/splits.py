@@ -42,8 +42,8 @@ class Choice:
     validation
         The fraction of entries to hold out, or the held-out entries themselves.
     holdout
-        What is held out together: ``"auto"`` for entries that go missing together (single entries, whole fibres, blocks
-        or gaps of any form); ``"entry"`` for single entries; ``"gaps"`` for entries under the gaps of the data, moved
+        What is held out together: ``"auto"`` for entries like the missing ones (single entries, whole fibres, or gaps
+        of any form); ``"entry"`` for single entries; ``"gaps"`` for entries under the gaps of the data, moved
         to another place; ``("fibre", mode)`` for fibres along a mode; ``("slice", mode)`` for slices, one for each
         index of a mode; or the sizes of a block.
     splits
@@ -168,10 +168,8 @@ def make_splits(
             choice = replace(choice, holdout=("slice", mode))
     how = make_holdout(choice.holdout, observations, validation)
     held_out = [how.drawn(observations, validation, rng)]
-    count = choice.splits
-    if count == "auto":
-        count = min(math.ceil(ENOUGH_HELD_OUT / np.count_nonzero(held_out[0])), MOST_SPLITS)
-    while len(held_out) < count:
+    enough = min(math.ceil(ENOUGH_HELD_OUT / np.count_nonzero(held_out[0])), MOST_SPLITS)
+    while len(held_out) < (choice.splits if isinstance(choice.splits, int) else enough):
         held_out.append(how.drawn(observations, validation, rng, np.sum(held_out, axis=0)))
     if choice.holdout in ("auto", "gaps"):
         how = replace(how, auc=Judge(observations).auc(*held_out, weighted=True))
