@@ -15,6 +15,7 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_dat
 
 from .._support.checks import listed
 from .._support.clock import Clock
+from .._support.parallel import one_blas_thread
 from .._support.types import Floats
 from ..methods.base import Method
 from ..penalties import Penalty
@@ -174,6 +175,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self.time_limit = time_limit
         self.random_state = random_state
 
+    @one_blas_thread
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn how to fill the rows of a table.
 
@@ -225,6 +227,7 @@ class MatrixImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         names = self.indicator_.get_feature_names_out(self.feature_names_in_)
         return filled.assign(**dict(zip(names, self.indicator_.transform(X).T, strict=True)))
 
+    @one_blas_thread
     def transform(self, X: ArrayLike) -> Any:
         """Return a table with its missing entries filled in.
 
