@@ -104,8 +104,9 @@ def complete(
         a sentence that asks for this or for `value`. With ``"long"``, all columns but that of the values are labels.
     method
         ``"auto"`` grows a model by least squares, which is best for data of low rank. If that leaves anything above the
-        noise, it tries NORT too, and held-out entries choose. If the mean, the effects of each index, interpolation or
-        a smooth field is better than both, that is the answer. Otherwise the name of a method: ``"nort"``, ``"grow"``,
+        noise, it tries NORT too and, if the data is not too large, CP and LRTC. Held-out entries choose among these and
+        simple answers (the mean, the effects of each index, interpolation, a smooth field), or blend them. Otherwise
+        the name of a method: ``"nort"``, ``"grow"``,
         ``"tucker_als"``, ``"cp"`` or ``"softimpute"``; a method object with its settings; or a list of these, to choose
         the best on held-out entries. Open settings of a method are chosen there too.
     loss
