@@ -17,7 +17,40 @@ CORRECTED = ("choosing/test_optimism.py",)
 DOUBTFUL = ("test_doubtful_fits.py",)
 DEADLINES = ("choosing/test_deadlines.py",)
 
+BLENDING = "choosing/blending.py"
+BLEND_TESTS = ("choosing/test_blending.py",)
+
 MUTANTS = (
+    # Blends
+    Mutant(
+        "a blend goes all the way",
+        BLENDING,
+        "weights[best] += 1 - way",
+        "weights /= max(way, 1e-300)",
+        BLEND_TESTS,
+    ),
+    Mutant(
+        "a blend is kept without a clear gain",
+        BLENDING,
+        "if not are_better((alone - way * step) ** 2, alone**2):",
+        "if way == 0:",
+        BLEND_TESTS,
+    ),
+    Mutant(
+        "weights are judged by the entries that chose them",
+        BLENDING,
+        "others = np.delete(errors, fold, axis=1)",
+        "others = errors",
+        BLEND_TESTS,
+    ),
+    Mutant("small parts of a blend stay", BLENDING, "weights[weights < LEAST] = 0.0", "pass", BLEND_TESTS),
+    Mutant(
+        "held-out errors above noise leave growing conclusive",
+        "choosing/search/grow.py",
+        "and self._predicts_as_it_fits",
+        "",
+        ("methods/grow/test_search.py",),
+    ),
     # Simple answers
     Mutant(
         "a simple answer never wins",

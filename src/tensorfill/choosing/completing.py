@@ -229,7 +229,7 @@ class Work:
         self.context.display.begin("fitting all entries", method.max_iter, method.tol)
         parts = (scored, *(each for _, each in scored.beside))
         starts = [None if part.near is None else contest.splits[0].core(part.near) for part in parts]
-        result = run(recipe, problem, starts, self.context, thoroughly=True)
+        result = run(recipe, problem, starts, self.context, thoroughly=not trial.early)
         if not result.finished and not (starts[0] and method.can_start_from(starts[0], problem)):
             # The finished answer without the held-out entries is better than half of one with them.
             return replace(recipe, method=trial.method), replace(result, model=scored.whole_model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -413,3 +414,15 @@ def test_a_sum_whose_core_would_be_too_large_keeps_its_terms(monkeypatch):
     kept = search._kept
     search._drop_terms()
     assert search._kept is kept
+
+
+def test_errors_at_held_out_entries_that_are_more_than_noise_are_not_conclusive():
+    rng = np.random.default_rng(0)
+    [split], _ = make_splits(plain().observations, Square(), Choice(splits=1), rng)
+    values = split.held_out.values
+    noisier = split.held_out.with_values(values + 3 * plain().noise * rng.standard_normal(len(values)))
+    for held_out, conclusive in ((split.held_out, True), (noisier, False)):
+        trials, search = Trials([replace(split, held_out=held_out)], Context(rng)), GrowSearch(Grow())
+        search.run(trials)
+        assert trials.leader.models[0].ranks == (3,)
+        assert search.conclusive is conclusive
