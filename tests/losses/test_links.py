@@ -77,7 +77,7 @@ def test_a_calibration_is_the_best_fit_of_the_likelihood(kind, width):
         loss, observed = prepare(Logistic(), (rng.random(2000) < estimates**2).astype(float))
     else:
         loss, observed = prepare(Poisson(), rng.poisson(3 * estimates).astype(float))
-    offset = 0.1 * rng.standard_normal(2000)
+    offset = 2 + 0.1 * rng.standard_normal(2000)
     link = calibrated(loss, link_for(loss, observed, width), estimates, observed, offset)
     curve = Link(link.low, link.high, link.width).curve(estimates)
 
