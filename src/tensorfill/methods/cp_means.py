@@ -72,8 +72,6 @@ class CPMeans(Method):
 
     name: ClassVar[str] = "cp_means"
     stages: ClassVar[frozenset[str]] = frozenset()
-    # Least squares are near already, and the curve of every entry is slow.
-    trial_iterations: ClassVar[int | None] = 20
 
     rank: int | str = setting(
         "auto",
