@@ -10,7 +10,7 @@ import pytest
 from tensorfill import Choice, Observations, complete
 from tensorfill.choosing.holdout import gaps
 from tensorfill.choosing.holdout.gaps import drawn, in_windows, moved, seen_and_missing, under_moved_gaps, window_of
-from tensorfill.choosing.holdout.judge import Judge, with_all_slices
+from tensorfill.choosing.holdout.judge import Likeness, with_all_slices
 from tensorfill.choosing.holdout.kinds import Holdout, make_holdout
 from tensorfill.metrics import rmse
 
@@ -84,7 +84,7 @@ PATTERNS = {
 def aucs(seen, how):
     """Return the AUC of single entries, and of what is held out."""
     data, rng = observations(seen), np.random.default_rng(0)
-    judge, single = Judge(data), Holdout((1,) * seen.ndim, seen.shape)
+    judge, single = Likeness(data), Holdout((1,) * seen.ndim, seen.shape)
     return judge.auc(single.drawn(data, 0.1, rng)), judge.auc(how.drawn(data, 0.1, rng))
 
 

@@ -116,7 +116,7 @@ class TestBeforeTheFit:
         given = ["complete", tmp_path / "a.npz", "-o", tmp_path / "b.csv", "--interval", "0.8"]
         assert "'value_low' is one of" in said(capsys, *given, code=2).err
 
-    @pytest.mark.parametrize(("options", "count"), [([], 8), (["--splits", "2"], 16), (["--validation", "0.2"], 15)])
+    @pytest.mark.parametrize(("options", "count"), [([], 40), (["--splits", "2"], 16), (["--validation", "0.2"], 74)])
     def test_an_interval_that_needs_more_held_out_entries(self, options, count, data, tmp_path, capsys):
         given = ["complete", data, "--model", tmp_path / "m.npz", "--holdout", "entry", *options, "--interval", "0.99"]
         err = said(capsys, *given, code=2).err

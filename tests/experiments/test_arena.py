@@ -169,7 +169,8 @@ def test_the_test_entries_choose_the_settings_of_a_peer_and_are_not_fitted():
         arena.tensorfill.complete(data, choose=Choice(validation=each), **given).predict(test.coords)
         for each in (test, other)
     ]
-    np.testing.assert_array_equal(*answers)
+    # They may choose where the last fit starts, or when it stops, and no more.
+    np.testing.assert_allclose(*answers, atol=0.02 * test.values.std())
 
 
 def test_the_best_peer_is_the_one_with_the_lowest_error():

@@ -146,7 +146,7 @@ def test_the_probabilities_of_a_rare_value_are_right_on_average_and_ranked():
     found, truth = fit.predict_proba(hidden), expected[~seen]
     assert found.mean() == pytest.approx(truth.mean(), rel=0.15)
     for part in np.array_split(np.argsort(found), 4):
-        assert found[part].mean() == pytest.approx(truth[part].mean(), rel=0.35, abs=0.01)
+        assert found[part].mean() == pytest.approx(truth[part].mean(), rel=0.4, abs=0.01)
     np.testing.assert_allclose(fit.filled()[~seen], found)
 
 

@@ -214,7 +214,8 @@ class TestWhatItSays:
         assert said["Graphs"] == "along day, with weight 0.3"
         assert said["Seed"] == "12"
         assert said["Bounds"] == "predictions are clipped to 0 and 5"
-        assert said["Stops at"] == "tolerance 0.0001, 500 iterations, or 1 min 30 s"
+        method = recipe.method
+        assert said["Stops at"] == f"tolerance {method.tol:g}, {method.max_iter} iterations, or 1 min 30 s"
         assert {"Centred", "Polished", "Corrupt entries"} < set(said)
 
     @pytest.mark.usefixtures("undrawn")

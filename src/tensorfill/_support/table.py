@@ -48,7 +48,7 @@ FURTHER = ("cp", "lrtc")
 they err in other ways, so that a blend gains by them."""
 
 AUTOMATIC_FOR_SCORES = ("cp", "cp_means", "calibrated", "nort")
-"""What it tries for a loss whose prediction is a score, where none of them leaves nothing to find."""
+"""What it tries for a loss whose prediction is a score; of much data, the last two only."""
 
 COMPARED = ("nort", "grow", "cp", "softimpute")
 """The methods that a comparison has by default."""

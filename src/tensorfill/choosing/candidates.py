@@ -71,9 +71,9 @@ def candidates(
 
 def _suited(task: Task, settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the methods that ``"auto"`` tries, by the loss, the size of the data, and whether anything is given."""
-    if is_score(task.loss):
-        return AUTOMATIC_FOR_SCORES
     seen = task.observations
+    if is_score(task.loss):
+        return AUTOMATIC_FOR_SCORES[-2 if len(seen) > MOST_ENTRIES else 0 :]
     if settings or task.stages_asked() or len(seen) > MOST_ENTRIES:
         return AUTOMATIC
     small = math.prod(seen.shape) <= MOST_ENTRIES / LEAST_OBSERVED

@@ -193,8 +193,8 @@ def choose(
     methods
         The methods, with what they leave open.
     every
-        Whether all methods are tried. If not, the first whose answer leaves nothing to find is the last, and only the
-        best few get the stages after the method.
+        Whether all methods are tried. If not, the first whose answer leaves nothing to find is the last, unless
+        nothing like the missing entries could be held out.
     simple
         Whether simple answers are contenders too.
     blend
@@ -204,7 +204,7 @@ def choose(
     for number, method in enumerate(methods):
         share = clock.part(1 / (len(methods) - number)) if len(methods) > 1 else clock
         contest.finalists.append(contend(contest, method, share, finish=every, follow=method.name in FURTHER))
-        if contest.finalists[-1].search.conclusive and not every:
+        if contest.finalists[-1].search.conclusive and not every and not contest.holdout.is_unlike:
             break
     if not every:
         _finish_the_best(contest, clock)
@@ -319,9 +319,11 @@ def _bring_to_the_end(contest: Contest, clock: Clock) -> None:
     ways: list[Sequence[Model] | None] = [] if scored.trial.early else [scored.trial.models]
     if getattr(method, "descend", False):
         ways.append(None)
-    ended = [_ended(contest, scored, method, way) for way in ways]
-    best = min(ended, key=lambda each: float(each.losses.mean()), default=scored)
-    contest.best.current = scored.as_it_was() if scored.beats(best) else best
+    best: Scored | None = None
+    for ended in [_ended(contest, scored, method, way) for way in reversed(ways)]:
+        # The fit that finds its own way comes first: its recipe repeats it.
+        best = ended if ended.beats(best) else best
+    contest.best.current = scored.as_it_was() if best is None or scored.beats(best) else best
     if is_score(contest.problem.loss) and scored.recipe.before:
         _centre_again(contest, clock)
 

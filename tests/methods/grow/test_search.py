@@ -316,7 +316,7 @@ def test_few_sweeps_are_left_if_held_out_entries_lose_by_more_of_them():
     left, right = (np.linalg.qr(rng.standard_normal((size, 40)))[0] for size in (60, 50))
     table = (left * np.arange(1, 41) ** -1.0) @ right.T * 50
     table[rng.random(table.shape) < 0.4] = np.nan
-    fit = complete(table, method="grow", rng=0, smooth=None, centre=False)
+    fit = complete(table, method="grow", rng=0, smooth=None, centre=False, choose=Choice(splits=1))
     low_rank = complete(synthetic((40, 30, 20), rank=2, rng=0).observations, method="grow", rng=0)
     assert fit.method.max_iter == module.SWEEPS
     assert low_rank.method.max_iter == Grow().max_iter

@@ -14,7 +14,7 @@ from .likeness import SAMPLE, auc, features_among, features_in, sampled
 from .resemblance import sample_of_missing
 
 
-class Judge:
+class Likeness:
     """The missing entries of some data, with which held-out entries are compared.
 
     Parameters

@@ -19,7 +19,7 @@ from ..._support.types import Booleans, Integers
 from ...labels import Labels
 from ...observations import Observations
 from .gaps import LARGEST_MASK, drawn, is_small, other_moves, simple_moves
-from .judge import Judge, with_all_slices
+from .judge import Likeness, with_all_slices
 
 TOGETHER = 0.5
 """Fibres count as observed or missing as a whole from this value on, on a scale from chance (0) to always (1)."""
@@ -115,7 +115,7 @@ class Holdout:
             How many other splits hold out each entry; those that none does are taken first.
         """
         if self.gaps:
-            return Judge(observations, SAMPLE).best_move(self.moves, fraction, rng, TRIES, before)[1]
+            return Likeness(observations, SAMPLE).best_move(self.moves, fraction, rng, TRIES, before)[1]
         wanted = min(max(round(fraction * len(observations)), 1), len(observations) - 1)
         if self.block is None or max(self.block) == 1:
             groups: Integers = np.arange(len(observations))
@@ -214,7 +214,7 @@ def most_alike(observations: Observations, fraction: float) -> Holdout:
     if not is_small(shape):
         return Holdout(blocks, shape)
     fibres = Holdout(tuple(size if size == whole else 1 for size, whole in zip(blocks, shape, strict=True)), shape)
-    rng, judge = np.random.default_rng(0), Judge(observations, SAMPLE)
+    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE)
     best, least = single, judge.auc(single.drawn(observations, fraction, rng))
     if least is None:
         return single
@@ -238,7 +238,7 @@ def moved_gaps(observations: Observations, fraction: float) -> Holdout:
             f"holdout='gaps' needs a tensor of at most {LARGEST_MASK:,} cells, but one of shape {shape} was given; use "
             "'auto' or give the sizes of a block."
         )
-    rng, judge = np.random.default_rng(0), Judge(observations, SAMPLE)
+    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE)
     ways = [each for stage in _ways_to_move(shape, rng) for each in stage]
     if not ways or not judge.masks[1].any():
         raise ValueError("holdout='gaps' needs gaps that can be moved, but there are none; use 'entry'.")

@@ -20,7 +20,7 @@ from ...observations import Observations
 from ..stages.base import Reduced
 from ..stages.centre import Centre
 from ..stages.graphs import Graphs, rough
-from .judge import Judge
+from .judge import Likeness
 from .kinds import Holdout, make_holdout
 
 ENOUGH = 20_000
@@ -172,7 +172,7 @@ def make_splits(
     while len(held_out) < (choice.splits if isinstance(choice.splits, int) else enough):
         held_out.append(how.drawn(observations, validation, rng, np.sum(held_out, axis=0)))
     if choice.holdout in ("auto", "gaps"):
-        how = replace(how, auc=Judge(observations).auc(*held_out, weighted=True))
+        how = replace(how, auc=Likeness(observations).auc(*held_out, weighted=True))
     parts = [(observations.select(~each), observations.select(each)) for each in held_out]
     return [whole_split(*part, loss, graphs) for part in parts], how
 

@@ -168,9 +168,9 @@ class Trial:
         return tuple(result.model for result in self.results)
 
     def stopped(self, method: M) -> M:
-        """Return a method with the stopping rules that this trial was run with."""
+        """Return a method that stops no later than by the rules that this trial was run with."""
         ran = self.ran or self.method
-        return replace(method, max_iter=ran.max_iter, tol=ran.tol)
+        return replace(method, max_iter=min(method.max_iter, ran.max_iter), tol=max(method.tol, ran.tol))
 
     def as_stopped(self) -> Trial:
         """Return the trial with the stopping rules that it was run with as part of its method."""

@@ -135,7 +135,11 @@ def approached(
 
 
 def _stages(settings: Nort, problem: Objective[E, V], rng: np.random.Generator) -> Iterator[Nort]:
-    """Return the method with decreasing lambdas, all above the requested one."""
+    """Return the method with decreasing lambdas, all above the requested one.
+
+    They have the usual tau. A larger one comes last, at the requested lambda, as in the search that chooses it.
+    """
+    given, settings = settings, replace(settings, tau=None)
     regulariser = settings.regulariser(problem)
     largest = largest_cut(settings, problem, rng)
     if regulariser.total == 0 or largest == 0:
@@ -156,6 +160,8 @@ def _stages(settings: Nort, problem: Objective[E, V], rng: np.random.Generator) 
             polish=False,
         )
         now *= RATIO
+    if given.regulariser(problem).tau > regulariser.tau:
+        yield replace(settings, polish=False)
 
 
 def largest_cut(settings: Nort, problem: Objective[E, V], rng: np.random.Generator) -> float:
