@@ -251,9 +251,10 @@ def test_auto_tries_all_if_the_first_leaves_something():
     rows, columns = (np.linalg.qr(rng.standard_normal((size, 30)))[0] for size in (60, 50))
     table = 100 * (rows / np.arange(1, 31)) @ columns.T + 0.01 * rng.standard_normal((60, 50))
     table[rng.random(table.shape) < 0.2] = np.nan
-    fit = complete(table, smooth=None, rng=0)
-    assert {point.method.name for point in fit.path} == {"grow", "nort"}
-    each = [complete(table, method=name, smooth=None, rng=0) for name in ("grow", "nort")]
+    fit = complete(table, smooth=None, blend=False, rng=0)
+    names = {"grow", "nort", "cp", "lrtc"}
+    assert {point.method.name for point in fit.path} == names
+    each = [complete(table, method=name, smooth=None, rng=0) for name in names]
     best = min(each, key=lambda alone: alone.held_out_error)
     assert fit.method.name == best.method.name
     assert fit.held_out_error == pytest.approx(best.held_out_error, rel=0.05)
@@ -279,7 +280,7 @@ def test_an_answer_far_behind_a_field_is_brought_to_the_end_only_if_it_is_the_be
 def test_method_objects_bring_their_settings_and_what_they_leave_open_is_chosen():
     open_one = complete(DATA.observations, method=Nort(penalty="mcp", max_iter=60), rng=0)
     assert type(open_one.method.penalty) is PENALTIES["mcp"]
-    assert open_one.method.max_iter == 60
+    assert open_one.method.max_iter <= 60  # it may stop earlier, if that predicts better
     assert open_one.path is not None
     given = complete(DATA.observations, method=Nort(lam=0.05), rng=0)
     assert given.path is None

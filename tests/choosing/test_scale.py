@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensorfill import Choice, Nort, Observations, compare, complete
-from tensorfill._support.scaling import times_power_of_two
-from tensorfill.choosing.stages.scale import EXTREMES, ORDINARY, Scale
+from tensorfill._support.scaling import ORDINARY, times_power_of_two
+from tensorfill.choosing.stages.scale import EXTREMES, Scale
 from tensorfill.losses import Huber
 from tensorfill.losses.robust import Envelope, Robust
 from tensorfill.losses.units import loss_in_unit, power_of_loss

@@ -27,7 +27,7 @@ def test_the_demo_beats_the_mean_and_draws_what_it_did(tmp_path, capsys):
     assert main(["demo", "--rows", "32", "--missing", "0.5", "--output", str(path)]) == 0
     said = capsys.readouterr()
     assert "shape (32, 48, 3)" in said.out
-    assert re.search(r"Chosen of \d+ trials: lambda \S+, penalty lsp, theta \S+, ranks \(\d+, \d+\)", said.out)
+    assert re.search(r"Chosen of \d+ trials: \w+ \S+, .*ranks \(\d+,.*\); held-out error 0\.\d+", said.out)
     assert str(path) in said.out
     recovered = float(re.search(r"tensorfill\s+\D?\s+(\d\.\d+)", said.out)[1])
     mean = float(re.search(r"mean of (?:each colour|the picture)\s+\D?\s+(\d\.\d+)", said.out)[1])

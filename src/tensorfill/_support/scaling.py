@@ -13,6 +13,9 @@ VALUE, LOSS, ERROR, OBJECTIVE, SETTINGS = ({UNIT: unit} for unit in ("value", "l
 """What a field measures: a value of the data, the loss of an entry, the root of a loss, the objective of a method, or
 settings of a method by name. Anything else does not depend on the unit of the data."""
 
+ORDINARY = {"float64": 1e30, "float32": 1e6}
+"""Values up to this size, and down to its inverse, are fitted as they are."""
+
 
 def times_power_of_two(value: Any, exponent: float) -> Any:
     """Return a number, or each of several, times two to a power; exact if the power is whole.

@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike, DTypeLike
 from .._support.checks import choice, mode_number
 from .._support.optional import need
 from .._support.ordering import take_rows
+from .._support.scaling import ORDINARY
 from .._support.types import Floats, Integers
 from ..adapters.kinds import MISSING
 from ..adapters.tables import ToTable, labels_of_table, no_numbers, refuse_nothing_seen, roles
 from ..algebra.unfolding import smallest_index_type
-from ..choosing.stages.scale import ORDINARY, check_largest
+from ..choosing.stages.scale import check_largest
 from ..labels import Labels
 from .chunks import PANDAS, Chunks, Origin, chunks_of, rows_of
 from .tally import Columns, Tally, seen_values, tallied, united

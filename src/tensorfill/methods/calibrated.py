@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .._support.clock import Clock
+from .._support.scaling import ORDINARY
 from ..losses import Square, is_score, restore
 from ..losses.links import link_for
 from ..models import Centred, Linked, Model
-from .base import Callback, Method, Progress, Record, Result, Solver
+from .base import Callback, Method, Progress, Record, Result, Solver, Unsuited
 from .effects.additive import fit_additive
 from .problem import Problem
 from .settings import none_or, own_search, real, setting
@@ -84,8 +85,14 @@ class Calibrated(Method):
         return replace(self, method=self.method.in_unit(exponent, loss, order))
 
     def check(self, problem: Problem) -> None:
-        """Refuse what the other method refuses."""
+        """Refuse what the other method refuses, and counts whose squares least squares cannot sum."""
         super().check(problem)
+        values, name = problem.observations.values, problem.observations.dtype.name
+        if is_score(problem.loss) and np.abs(values).max(initial=0.0) > ORDINARY[name]:
+            raise Unsuited(
+                f"'{self.name}' takes counts up to {ORDINARY[name]:g} in {name}, but the largest is "
+                f"{values.max():.3g}; give dtype='float64', or another method."
+            )
         if isinstance(self.method, Method):
             self.method.check(least_squares_of(problem))
 

@@ -38,7 +38,7 @@ AUC of 0.76, and those that differ by one of 1.2 have 0.57."""
 ROWS = 1_000
 """Fewer entries are repeated up to this number, each time with other noise, so that the noise does not decide."""
 
-CHUNK = 2**22
+CHUNK = 2**20
 """The largest number of cells of fibres that are looked at together."""
 
 

@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from ..._support.clock import Clock
 from ..._support.records import Records
-from ..._support.scaling import UNIT, times_power_of_two
+from ..._support.scaling import ORDINARY, UNIT, times_power_of_two
 from ..._support.types import Floats
 from ...losses import is_score
 from ...losses.robust import is_robust, make_robust
@@ -30,9 +30,6 @@ from ...methods.problem import Problem
 from ...models import Model
 from ...observations import Observations
 from .base import Before, Lift
-
-ORDINARY = {"float64": 1e30, "float32": 1e6}
-"""Values up to this size, and down to its inverse, are fitted as they are."""
 
 EXTREMES = {"float64": 1e140, "float32": 1e15}
 """The squares of values up to this size, and down to its inverse, are far from the ends of floats. Sums of squares are
