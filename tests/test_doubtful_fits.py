@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tensorfill import Choice, Observations, complete
-from tensorfill.choosing.doubts import DoubtfulFitWarning, doubt_of_variation
+from tensorfill.choosing.doubts import DoubtfulFitWarning, doubt_of_few_entries, doubt_of_variation
+from tensorfill.choosing.holdout.held_out import HeldOut
 from tensorfill.datasets import synthetic
+from tensorfill.labels import Labels
 from tests.refusal import refuses
 
 DOUBT = "hardly better than 0"
@@ -82,6 +85,37 @@ class TestVariationOfHeldOutEntries:
         assert (doubt_of_variation(ratio * observed, observed) is not None) == doubtful
         # The unit does not matter, even where squares would overflow.
         assert (doubt_of_variation(1e200 * ratio * observed, 1e200 * observed) is not None) == doubtful
+
+
+class TestFewEntriesWithMostOfTheError:
+    @pytest.mark.filterwarnings("ignore:The answer is hardly better than 0")
+    def test_it_names_them(self):
+        rng = np.random.default_rng(0)
+        winds = 10 + rng.random((60, 1)) * rng.random((1, 30)) + 0.5 * rng.standard_normal((60, 30))
+        winds[3, 3] = 1048.0
+        held_out = np.zeros(winds.shape, dtype=bool)
+        held_out[np.arange(60), np.arange(60) % 30] = True
+        validation = Observations.from_dense(winds, held_out)
+        with pytest.warns(DoubtfulFitWarning, match=r"1 of 60 held-out entries has .* \(3, 3\) is 1,048, and 1"):
+            fit = complete(
+                Observations.from_dense(winds, ~held_out & (rng.random(winds.shape) < 0.7)),
+                choose=Choice(validation=validation),
+                smooth=None,
+                rng=0,
+            )
+        assert "of the squared error: (3, 3)" in str(fit)
+
+    @pytest.mark.parametrize("wrong", [0, 1, 3, 8])
+    def test_one_to_three(self, wrong):
+        residuals = np.r_[np.full(wrong, 100.0), np.ones(100 - wrong)]
+        coords = np.stack([np.arange(100), np.arange(100)], axis=1)
+        around = Observations(coords, np.zeros(100), (100, 100))
+        observed = residuals + np.linspace(0, 5, 100)
+        held_out = HeldOut(coords, observed, observed - residuals, None, around)
+        doubt = doubt_of_few_entries(held_out, Labels.plain(2))
+        assert (doubt is not None) == (0 < wrong <= 3)
+        # Tiny errors, of data without noise, are no reason to warn.
+        assert doubt_of_few_entries(replace(held_out, predicted=observed - 1e-9 * residuals), Labels.plain(2)) is None
 
 
 class TestRounding:

@@ -27,6 +27,7 @@ from .choosing.doubts import (
     warn_of_a_fit_near_zero,
     warn_of_a_simple_answer,
     warn_of_empty_slices,
+    warn_of_few_entries,
     warn_of_nothing_missing,
     warn_of_resemblance,
     warn_of_variation,
@@ -255,6 +256,7 @@ def complete(
         warn_of_a_fit_near_zero(answer, job.task)
         warn_of_a_simple_answer(answer, labels)
         warn_of_variation(answer, job.task)
+        warn_of_few_entries(answer, job.task, labels)
         warn_of_resemblance(answer)
         answer = replace(answer, recipe=replace(answer.recipe, seed=seed, asked=asked))
         fit = _fit(answer, job, limits, display.timing())

@@ -100,6 +100,15 @@ class Labels:
         called = self.called(mode)
         return called if isinstance(called, str) else f"mode {called}"
 
+    def entry(self, coords: Integers) -> str:
+        """Return the labels of an entry as text.
+
+        >>> Labels(("station", "month"), (np.array(["Aspen", "Vail"]), None)).entry(np.array([1, 7]))
+        '(Vail, 7)'
+        """
+        own = (index if keys is None else keys[index] for index, keys in zip(coords, self.keys, strict=True))
+        return f"({', '.join(map(str, own))})"
+
     def numbers(self, modes: Any) -> Any:
         """Return a list of modes as numbers; anything but a list is returned unchanged, to be validated later.
 

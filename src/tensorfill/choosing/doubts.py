@@ -18,6 +18,7 @@ from ..metrics import rmse
 from ..observations import Observations
 from .baselines import INTERPOLATION, Baseline
 from .completing import Answer
+from .holdout.held_out import HeldOut
 from .holdout.kinds import Holdout
 from .stages.empty_slices import EmptySlices
 from .task import Task
@@ -35,6 +36,12 @@ large ones."""
 
 ENOUGH_TO_TELL = 10
 """Fewer held-out entries may be alike by chance."""
+
+FEW = 3
+"""At most this many entries are named, if they are more than half of the squared error."""
+
+ENOUGH_FOR_FEW = 50
+"""Among fewer held-out entries than this, a few may have half of the squared error by chance."""
 
 MANY_ZEROS = 0.05
 """From this share on, zeros may represent missing entries."""
@@ -121,6 +128,42 @@ def warn_of_variation(answer: Answer, task: Task) -> None:
         return
     loss: Any = task.loss
     doubt = doubt_of_variation(held_out.observed, restore(loss, task.observations.values))
+    if doubt is not None:
+        warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
+
+
+def doubt_of_few_entries(held_out: HeldOut, labels: Labels) -> str | None:
+    """Return a message if a few held-out entries, all far from their predictions, have most of the squared error.
+
+    They are far if they are off by more than the standard deviation of the others.
+    """
+    count, errors = len(held_out), held_out.residuals / (held_out.residuals.max(initial=0.0) or 1.0)
+    if count < ENOUGH_FOR_FEW:
+        return None
+    largest = np.argsort(-errors)[:FEW]
+    shares = np.cumsum(errors[largest] ** 2) / max(float(np.sum(errors**2)), 1.0)
+    few = largest[: 1 + int(np.searchsorted(shares, 0.5))]
+    others = np.delete(held_out.observed, few)
+    if shares[-1] <= 0.5 or held_out.residuals[few].min() <= others.std(dtype=np.float64):
+        return None
+    named = "; ".join(
+        f"{labels.entry(held_out.coords[place])} is {written(held_out.observed[place])}, and "
+        f"{written(held_out.predicted[place])} was predicted"
+        for place in few
+    )
+    return (
+        f"{len(few)} of {count:,} held-out entries {'has' if len(few) == 1 else 'have'} "
+        f"{percent(shares[len(few) - 1])} of the squared error: {named}; if such entries are wrong, remove them, "
+        "or use loss='l1'."
+    )
+
+
+def warn_of_few_entries(answer: Answer, task: Task, labels: Labels) -> None:
+    """Warn of a few entries that have most of the squared error."""
+    held_out = None if answer.error_bars is None else answer.error_bars.held_out
+    if held_out is None or not isinstance(task.loss, Square):
+        return
+    doubt = doubt_of_few_entries(held_out, labels)
     if doubt is not None:
         warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
 

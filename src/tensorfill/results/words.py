@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from .._support.words import numbers, percent, sizes, written
-from ..choosing.doubts import doubt_of, doubt_of_resemblance, doubt_of_variation
+from ..choosing.doubts import doubt_of, doubt_of_few_entries, doubt_of_resemblance, doubt_of_variation
 from ..choosing.recipe import Recipe
 from ..choosing.stages.base import After
-from ..losses import Logistic, is_score
+from ..losses import Logistic, Square, is_score
 from ..methods.simple import Interpolation, Simple
 
 if TYPE_CHECKING:
@@ -44,10 +44,11 @@ def text_of(fit: Fit) -> str:
 
 
 def doubts_of(fit: Fit) -> list[str]:
-    """Return warnings: a simple baseline is better, or the error does not hold for missing or for large entries."""
+    """Return warnings: a simple baseline is better, or the error does not hold, or a few entries make it."""
     doubts = [doubt_of(fit.baselines, fit.held_out_error, fit.labels), doubt_of_resemblance(fit.recipe.holdout)]
     if fit.held_out is not None and fit.observations is not None and fit.corrupt is None:
         doubts.append(doubt_of_variation(fit.held_out.observed, fit.observations.values))
+        doubts.append(doubt_of_few_entries(fit.held_out, fit.labels) if isinstance(fit.loss, Square) else None)
     return [doubt for doubt in doubts if doubt is not None]
 
 
