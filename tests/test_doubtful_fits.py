@@ -116,6 +116,10 @@ class TestFewEntriesWithMostOfTheError:
         assert (doubt is not None) == (0 < wrong <= 3)
         # Tiny errors, of data without noise, are no reason to warn.
         assert doubt_of_few_entries(replace(held_out, predicted=observed - 1e-9 * residuals), Labels.plain(2)) is None
+        # Nor are those of a method that shrinks the largest entries too much.
+        tails = residuals + np.linspace(0, 200, 100)
+        held_out = replace(held_out, observed=tails, predicted=tails - residuals)
+        assert doubt_of_few_entries(held_out, Labels.plain(2)) is None
 
 
 class TestRounding:
