@@ -112,6 +112,29 @@ def test_the_edge_is_the_larger_of_two_draws():
     assert unfoldings.edge(0, values, np.random.default_rng(1)) == pytest.approx(max(each))
 
 
+@pytest.mark.parametrize("share", [0.02, 0.2])
+def test_a_term_is_visible_from_the_share_on_that_is_said(share):
+    rng = np.random.default_rng(0)
+    shape = (60, 50, 40)
+    coords = random_entries(rng, shape, share)
+    noise = rng.standard_normal(len(coords))
+    signal = np.prod([rng.choice([-1.0, 1.0], size)[coords[:, mode]] for mode, size in enumerate(shape)], axis=0)
+    unfoldings = SparseUnfoldings(coords, shape, range(3))
+    for mode in range(3):
+        visible = unfoldings.visible_share(mode, noise, rng)
+        for times in (0.3, 3.0):
+            part = min(times * visible, 0.9)
+            both = np.sqrt(part) * signal + np.sqrt(1 - part) * noise
+            strength, edge = unfoldings.leading(mode, both, 1, rng)[0][0], unfoldings.edge(mode, both, rng)
+            assert (strength > 1.25 * edge) == (times > 1)
+
+
+def test_no_term_is_visible_where_entries_share_no_column():
+    coords = np.stack([np.arange(40), np.arange(40)], axis=1)
+    rng = np.random.default_rng(0)
+    assert SparseUnfoldings(coords, (40, 40), [0]).visible_share(0, rng.standard_normal(40), rng) == np.inf
+
+
 @pytest.mark.usefixtures("path", "solver")
 def test_entries_that_share_no_column_have_no_direction():
     rng = np.random.default_rng(0)

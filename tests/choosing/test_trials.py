@@ -9,10 +9,12 @@ from tensorfill import Clock, Nort, Status
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Choice, make_splits
 from tensorfill.choosing.search.base import are_better
-from tensorfill.choosing.search.trials import CHECKED_EVERY, FIRST_CHECK, Trials
+from tensorfill.choosing.search.table import search_for
+from tensorfill.choosing.search.trials import CHECKED_EVERY, FIRST_CHECK, LEAST_PART, Trials
 from tensorfill.datasets import synthetic
 from tensorfill.graphs import chain
 from tensorfill.losses import Square
+from tensorfill.methods.registry import METHODS
 
 SMALL = synthetic((20, 18, 16), rank=2, rng=0).observations
 DATA = SMALL.with_values(SMALL.values / SMALL.values.std())
@@ -70,6 +72,31 @@ def test_there_are_no_unseen_entries_where_slices_are_left_out():
     split = make_splits(present, Square(), Choice(splits=1), np.random.default_rng(0), {0: chain(20)})[0][0]
     assert split.problem.observations.shape[0] < 20
     assert split.unseen is None
+
+
+@pytest.mark.parametrize("size", [0.05, 0.3, 0.9, 1.1, 3.0])
+@pytest.mark.parametrize("alike", [-0.5, 0.0, 0.5, 0.95, 1.0])
+def test_a_trial_matters_if_a_mean_with_the_best_of_others_is_clearly_better(size, alike, splits):
+    trials = trials_on(splits)
+    trial = trials.run(Nort(lam=0.5, max_iter=3), None, tried={})
+    errors = trials.predictions(trial.models) - trials.held_out_values
+    others = np.random.default_rng(0).permutation(errors)
+    best = size * (alike * errors + np.sqrt(1 - alike**2) * others)
+    trials.beside = best
+    means = [np.mean((weight * errors + (1 - weight) * best) ** 2) for weight in np.linspace(0, 1, 10_001)]
+    assert trials.may_matter(trial) == (min(means) < (1 - LEAST_PART) * means[0])
+
+
+@pytest.mark.parametrize("method", [Nort(), METHODS["lrtc"]()])
+def test_a_search_that_cannot_matter_ends_after_its_first_path(method, splits):
+    alone, beside = trials_on(splits), trials_on(splits)
+    beside.beside = np.zeros(len(beside.held_out_values))
+    for trials in (alone, beside):
+        search_for(method).run(trials)
+    first = [point.tried["q"] for point in beside.points]
+    assert len(set(first)) == 1
+    assert first == [point.tried["q"] for point in alone.points][: len(first)]
+    assert len(beside.points) < len(alone.points)
 
 
 def gains(certainty, mean=0.1, count=400):

@@ -77,6 +77,13 @@ def test_each_axis_is_walked_from_the_best_of_the_last():
     assert Walk(Constant()).final(found, 500).level == 7
 
 
+def test_a_method_that_cannot_matter_is_walked_along_one_axis_only():
+    found = trials()
+    found.beside = np.zeros(len(found.held_out_values))
+    Walk(Constant()).run(found)
+    assert {point.tried["shift"] for point in found.points} == {0}
+
+
 def test_only_open_settings_are_walked():
     found = trials()
     Walk(Constant(level=7)).run(found)

@@ -26,6 +26,7 @@ OF_SPLITS = "choosing/test_splits.py"
 LAST = "choosing/test_last_fit.py"
 TOGETHER = "choosing/test_missing_together.py"
 CHOOSING = "choosing/test_choosing.py"
+OF_TRIALS = "choosing/test_trials.py"
 ROUTES = "methods/nort/test_paths.py"
 
 MUTANTS = (
@@ -236,6 +237,29 @@ MUTANTS = (
         "last - gain * ratio / (1 - ratio) >",
         "last - gain * ratio >",
         (f"{ROUTES}::test_a_path_whose_gains_do_not_lead_past_the_rival_is_left",),
+    ),
+    Mutant(
+        "only what wins matters",
+        TRIALS,
+        "weight = min(max(slope, 0.0) / curvature, 1.0) if curvature else 0.0",
+        "weight = 1.0",
+        (f"{OF_TRIALS}::test_a_trial_matters_if_a_mean_with_the_best_of_others_is_clearly_better",),
+    ),
+    Mutant(
+        "a search goes on that cannot matter",
+        TRIALS,
+        "return gain > LEAST_PART * float(np.mean(self.beside**2))",
+        "return True",
+        (f"{OF_TRIALS}::test_a_search_that_cannot_matter_ends_after_its_first_path",),
+    ),
+    Mutant(
+        "weak terms are always looked for",
+        "choosing/search/grow.py",
+        "MOST_HIDDEN = 0.1",
+        "MOST_HIDDEN = 0.0",
+        (
+            "methods/grow/test_search.py::test_mixtures_are_looked_at_only_to_finish_and_where_small_modes_may_hide_a_term",
+        ),
     ),
     Mutant(
         "a mode loses its weight at once",

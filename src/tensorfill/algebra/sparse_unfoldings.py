@@ -8,6 +8,7 @@ for entries of the same sizes with random signs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -101,6 +102,16 @@ class SparseUnfoldings:
         """Return the largest eigenvalue that values of these sizes have without any structure."""
         flipped = (values * rng.choice([-1.0, 1.0], len(values)) for _ in range(FLIPS))
         return max(float(self.leading(mode, each, 1, rng)[0][0]) for each in flipped)
+
+    def visible_share(self, mode: int, values: Floats, rng: np.random.Generator) -> float:
+        """Return the share of the squares of the values from which on a rank-one term is above the edge of noise.
+
+        A term with a share s of the mean square v raises the product of two entries of a column by s v on average, so
+        that its eigenvalue is about 2 s v times the number of such pairs for each index. The share is above one, or
+        infinite, if no term can be seen.
+        """
+        squares = 2 * self.pairs(mode) / self.shape[mode] * float(np.mean(values**2))
+        return self.edge(mode, values, rng) / squares if squares else math.inf
 
     def contracted(self, mode: int, values: Floats, vectors: Floats) -> tuple[Integers, Floats]:
         """Return the product with a vector, or with each column of a matrix, along `mode`.

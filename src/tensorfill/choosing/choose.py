@@ -109,6 +109,11 @@ class Contest:
         return found
 
     @cached_property
+    def observed(self) -> Floats:
+        """The values of the held-out entries."""
+        return np.concatenate([split.held_out.values for split in self.splits])
+
+    @cached_property
     def quick(self) -> list[Scored]:
         """Answers that take a moment."""
         return simple_answers(self.splits, self.context.clock, self.unordered)
@@ -127,6 +132,12 @@ class Contest:
         self.judged.extend(each.losses for each in self.simple)
         return best
 
+    def errors(self, scored: Scored) -> Floats | None:
+        """Return the errors of an answer at the held-out entries; None for scores, which no sum predicts."""
+        if not is_of_differences(self.problem.loss):
+            return None
+        return _predicted(self.splits, scored.on(self.splits)) - self.observed
+
     def blended(self, best: Scored, *, simple: bool) -> Scored:
         """Return the blend of all answers, if held-out entries clearly gain by it; else the best alone.
 
@@ -137,8 +148,7 @@ class Contest:
         others = [*self.finalists, *(self.simple if simple else ())]
         answers = [best, *(each for each in others if each.losses is not best.losses)]
         models = [each.on(self.splits) for each in answers]
-        observed = np.concatenate([split.held_out.values for split in self.splits])
-        weights = blend_weights(np.stack([_predicted(self.splits, each) - observed for each in models]), best=0)
+        weights = blend_weights(np.stack([_predicted(self.splits, each) - self.observed for each in models]), best=0)
         if weights is None:
             return best
         order = [int(place) for place in np.argsort(-weights, kind="stable") if weights[place] > 0]
@@ -231,12 +241,14 @@ def _finish_the_best(contest: Contest, clock: Clock) -> None:
 def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = True, follow: bool = False) -> Scored:
     """Let a method choose its settings, finish its answer if asked to, and keep it if it is the best so far.
 
-    With `follow`, the data is centred for it if and only if it is for the best answer so far.
+    With `follow`, the data is centred for it if and only if it is for the best answer so far. If it is centred for that
+    answer, measurements are so in any case.
     """
     contest.context.display.begin(f"choosing settings of {method.name}", None)
     try:
-        if follow and contest.best.champion is not None:
-            _searched(contest, method, clock, contest.best.champion.recipe.before)
+        before = _centred_as_the_best(contest, follow=follow)
+        if before is not None:
+            _searched(contest, method, clock, before)
         else:
             _search_with_and_without_centring(contest, method, clock)
         found = contest.best.working
@@ -254,6 +266,15 @@ def contend(contest: Contest, method: Method, clock: Clock, *, finish: bool = Tr
 
 
 # The search
+
+
+def _centred_as_the_best(contest: Contest, *, follow: bool) -> tuple[Before, ...] | None:
+    """Return the stages before the method of the best answer so far; None if others may be better for the next."""
+    champion = contest.best.champion
+    if champion is None:
+        return None
+    before = champion.recipe.before
+    return before if follow or (before and is_of_differences(contest.problem.loss)) else None
 
 
 def _search_with_and_without_centring(contest: Contest, method: Method, clock: Clock) -> None:
@@ -294,6 +315,7 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
         tried=tried,
         rival=contest.rival,
         found=champion.trial.models if champion is not None and champion.trials.before == words else None,
+        beside=None if champion is None else contest.errors(champion),
     )
     contest.searches.append(trials)
     search.run(trials)

@@ -330,9 +330,12 @@ def test_a_model_of_many_directions_far_behind_a_rival_is_left_as_it_is(monkeypa
     assert len(beside) < len(alone)
 
 
-@pytest.mark.parametrize(("shape", "looks"), [((20, 20, 20), []), ((20, 20, 20, 3), [True])])
-def test_mixtures_are_looked_at_only_to_finish_and_where_there_are_small_modes(shape, looks, monkeypatch):
-    entries, asked, terms = noise(shape, 0.2, 0), [], Growth.terms
+@pytest.mark.parametrize(
+    ("shape", "share", "looks"),
+    [((20, 20, 20), 0.05, []), ((20, 20, 20, 3), 0.05, [True]), ((20, 20, 20, 3), 0.5, [])],
+)
+def test_mixtures_are_looked_at_only_to_finish_and_where_small_modes_may_hide_a_term(shape, share, looks, monkeypatch):
+    entries, asked, terms = noise(shape, share, 0), [], Growth.terms
     monkeypatch.setattr(
         Growth,
         "terms",

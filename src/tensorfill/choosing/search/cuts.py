@@ -64,6 +64,8 @@ class CutSearch:
         largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.local_problems)
         # Data that is zero everywhere has no scale, and any cut gives zero.
         path = self._follow(Threshold(largest or 1.0, self._family.first), None)
+        if not trials.may_matter(trials.leader):
+            return
         lead = path[max(path.index(trials.leader) - LEAD, 0)]
         for row in self._family.others:
             for q in row:

@@ -76,6 +76,11 @@ CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """Multiples of the edge of noise above which a direction counts as signal, and as far more than the model has."""
 
 
+MOST_HIDDEN = 0.1
+"""A thorough search for terms is made only if one that shows in no mode may have this share of the squares of the
+residuals; it would lower the error by half of that share."""
+
+
 class GrowSearch(GrowState):
     """The search of the growing method.
 
@@ -112,7 +117,7 @@ class GrowSearch(GrowState):
         """Search thoroughly for terms beside small modes, and add them if the held-out error falls."""
         # Unless the model is a short sum of outer products, weak terms that only mixtures show are unlikely.
         is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
-        if self._is_low_rank and is_sum and self._growths[0].has_mixtures and self._append_terms(thoroughly=True):
+        if self._is_low_rank and is_sum and self._may_hide_a_term and self._append_terms(thoroughly=True):
             self._conclude()
             trials.prefer(self._kept)
 
@@ -154,6 +159,11 @@ class GrowSearch(GrowState):
         self._conclusive = self._is_exact or (
             not self._empty and self._few_unknowns and self._predicts_as_it_fits and not self._is_left(CLEARLY_ABOVE)
         )
+
+    @property
+    def _may_hide_a_term(self) -> bool:
+        growth, model = self._growths[0], self._kept.models[0]
+        return growth.has_mixtures and growth.hidden_share(model) > MOST_HIDDEN
 
     @property
     def _has_many_directions(self) -> bool:

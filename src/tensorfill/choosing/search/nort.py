@@ -58,6 +58,8 @@ class NortSearch(PathFollower):
         # What is noise in one mode alone need not be noise if all modes are regularised.
         noise, self._edges = self._edges, {}
         path = self._follow(top, None, simpler=trials.leader if alone else None)
+        if not trials.may_matter(trials.leader):
+            return
         if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
             return
         lead = self._one_mode_alone(path, alone)

@@ -58,6 +58,10 @@ class HeldOutSplit(Protocol):
         """Return the loss of a model of the problem at some of the fitted entries."""
 
 
+LEAST_PART = 0.01
+"""The least share of the squared error by which a blend with another answer must lower it, if that is to matter."""
+
+
 @dataclass(eq=False)
 class Trials:
     """Runs methods on the same splits and keeps the best.
@@ -76,6 +80,8 @@ class Trials:
         The mean held-out loss of an answer of another kind. A search may stop early if it is far from it.
     found
         The answer of another method on each split, for a warm start.
+    beside
+        The errors of the best answer of other methods at the held-out entries, if there is one.
     """
 
     splits: Sequence[HeldOutSplit]
@@ -84,6 +90,7 @@ class Trials:
     tried: Callable[[Trial], None] | None = None
     rival: float = math.inf
     found: Sequence[Model] | None = None
+    beside: Floats | None = None
     best: Trial | None = None
 
     def __post_init__(self) -> None:
@@ -149,6 +156,19 @@ class Trials:
     def predictions(self, models: Sequence[Model]) -> Floats:
         """Return the predictions at the held-out entries, from one model for each split."""
         return np.concatenate([split.predict(model) for split, model in zip(self.local, models, strict=True)])
+
+    def may_matter(self, trial: Trial) -> bool:
+        """Return whether a trial may win or have a part in a blend; else its search is not worth more time.
+
+        It may if a weighted mean of it and the best answer of other methods is clearly better than that answer.
+        """
+        if self.beside is None:
+            return True
+        change = self.predictions(trial.models) - self.held_out_values - self.beside
+        slope, curvature = -float(np.mean(self.beside * change)), float(np.mean(change**2))
+        weight = min(max(slope, 0.0) / curvature, 1.0) if curvature else 0.0
+        gain = weight * (2 * slope - weight * curvature)
+        return gain > LEAST_PART * float(np.mean(self.beside**2))
 
     def prefer(self, trial: Trial) -> None:
         """Set a trial as the best so far, by a criterion of the search."""

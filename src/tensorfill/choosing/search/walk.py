@@ -43,6 +43,8 @@ class Walk:
             self._walk(trials, axis, chosen)
             if trials.best is not before:
                 chosen[axis.setting] = getattr(trials.leader.method, axis.setting)
+            if not trials.may_matter(trials.leader):
+                return
         if not axes:
             trials.run(self._method, None, tried={})
         self._stiffen(trials)

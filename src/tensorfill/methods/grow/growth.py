@@ -119,6 +119,11 @@ class Growth:
             found[mode] = vectors[:, : max(above, least)]
         return found
 
+    def hidden_share(self, model: Model) -> float:
+        """Return the largest share of the squares of the residuals that a term can have and show in no mode."""
+        residuals = clip(self.residuals(model), CLIPPED_AT)
+        return min(self._unfoldings.visible_share(mode, residuals, self._rng) for mode in self.free)
+
     def terms(self, model: Model, *, thoroughly: bool = True) -> tuple[list[CPModel], bool]:
         """Return rank-one terms of the residuals, the best first, and whether they may hide others.
 
