@@ -184,7 +184,8 @@ def test_a_step_that_goes_on_long_after_the_end_is_given_up(method, monkeypatch)
     monkeypatch.setattr("tensorfill._support.clock.GRACE", 0.0)
     none = method.solve(problem, start=one.model, rng=0, clock=Clock(1e-9))
     assert (none.status, none.history[-1].iteration) == (Status.TIME_LIMIT, 0)
-    np.testing.assert_array_equal(none.model.predict(CUBE.coords), one.model.predict(CUBE.coords))
+    # Terms are brought to the same length again, which rounds.
+    np.testing.assert_allclose(none.model.predict(CUBE.coords), one.model.predict(CUBE.coords), rtol=1e-10)
 
 
 def test_terms_are_appended_while_there_is_time():

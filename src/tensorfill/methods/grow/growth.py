@@ -101,6 +101,10 @@ class Growth:
         """Return the residuals of a model."""
         return _left(self.observations, model)
 
+    def _clipped_residuals(self, model: Model) -> Floats:
+        """Return the residuals of a model, among which no few may make a direction."""
+        return clip(self.residuals(model), CLIPPED_AT)
+
     def directions(self, model: Model, margin: float = 1.0) -> dict[int, Floats]:
         """Return the directions of the residuals in each mode that exceed the noise, strongest first.
 
@@ -109,7 +113,7 @@ class Growth:
         return self._kept(("directions", model, margin), lambda: self._directions(model, margin))
 
     def _directions(self, model: Model, margin: float) -> dict[int, Floats]:
-        residuals = clip(self.residuals(model), CLIPPED_AT)
+        residuals = self._clipped_residuals(model)
         # A model without any direction first needs one in every mode.
         least = int(isinstance(model, Tucker) and model.core.size == 0)
         found = {}
@@ -121,7 +125,7 @@ class Growth:
 
     def hidden_share(self, model: Model) -> float:
         """Return the largest share of the squares of the residuals that a term can have and show in no mode."""
-        residuals = clip(self.residuals(model), CLIPPED_AT)
+        residuals = self._clipped_residuals(model)
         return min(self._unfoldings.visible_share(mode, residuals, self._rng) for mode in self.free)
 
     def terms(self, model: Model, *, thoroughly: bool = True) -> tuple[list[CPModel], bool]:
