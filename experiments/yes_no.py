@@ -1,7 +1,7 @@
 """Yes or no, and counts: `loss="logistic"` and `loss="poisson"` against the square loss and RESCAL.
 
     python experiments/yes_no.py
-    python experiments/yes_no.py umls-80 skewed --losses logistic square --bins
+    python experiments/yes_no.py umls-80 skewed --how logistic square --bins
 
 Every case hides known entries, and every number is of exactly these.
 
@@ -16,8 +16,8 @@ Cases
     Half of the entries hidden.
 
 How
-    square, logistic, poisson: `tensorfill.complete(data, loss=..., rng=seed)`. For counts and probabilities the square
-    loss's predictions are clipped to what is possible, at 1e-3 from 0 and 1 (or above 0).
+    square, logistic, poisson, auto: `tensorfill.complete(data, loss=..., rng=seed)`. For counts and probabilities the
+    square loss's predictions are clipped to what is possible, at 1e-3 from 0 and 1 (or above 0).
     logistic-same, square-same: the same with ``same=(0, 1)``, for umls, whose first two modes are the same entities.
     rescal: X_k = A R_k A^T by L-BFGS (scipy) on all observed entries with the square loss, rescal-logistic with the
     logistic loss and an offset for each relation; the rank and the ridge are those with the lowest loss on a tenth of

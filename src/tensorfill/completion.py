@@ -21,11 +21,12 @@ from ._support.progress import Display
 from ._support.timing import Timing
 from .adapters.libraries import is_spread
 from .choosing.candidates import candidates
-from .choosing.completing import Answer, completed
+from .choosing.completing import Answer, NothingCorrupt, completed
 from .choosing.context import Context
 from .choosing.doubts import (
     warn_of_a_fit_near_zero,
     warn_of_a_simple_answer,
+    warn_of_corrupt_entries,
     warn_of_empty_slices,
     warn_of_few_entries,
     warn_of_nothing_missing,
@@ -38,6 +39,7 @@ from .choosing.search.base import Path
 from .choosing.stages.base import Stage
 from .choosing.stages.present_slices import PresentSlices
 from .choosing.stages.table import STAGES
+from .choosing.suggested_loss import is_better, suggested_loss
 from .choosing.task import Job, needs_choice, taken_in
 from .fit import Fit
 from .io.checkpoints import kept_seed, opened
@@ -49,6 +51,7 @@ from .methods.problem import Problem
 from .methods.registry import METHODS, setting_names
 from .models import Model
 from .models.placed import core_of
+from .observations import Observations
 
 CLOSE = 0.75
 """How alike two names must be for one to be taken for the other misspelt."""
@@ -61,7 +64,7 @@ def complete(
     value: str | None = None,
     layout: str | None = None,
     method: str | Method | Sequence[str | Method] = "auto",
-    loss: str | Loss | Robust = "square",
+    loss: str | Loss | Robust = "auto",
     same: Sequence[int | str] | None = None,
     laplacian: Mapping[Any, Any] | Stage | None = None,
     smooth: Sequence[int | str] | str | Stage | None = "auto",
@@ -115,7 +118,10 @@ def complete(
         kinds and ``"poisson"`` for counts, which predict probabilities and expected counts; ``"l1"``,
         ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries, which are found and left out
         if settings are chosen (see `Fit.outliers` and `Fit.filled`); or an object with `value`, `derivative` and
-        `curvature`.
+        `curvature`. ``"auto"`` is ``"square"``. If nothing else is said of the method or its stages, it also tries
+        ``"logistic"`` for values that are all 0 or 1, or all -1 or 1, ``"poisson"`` for small counts, and ``"l1"`` if
+        most of the squared error at held-out entries is of errors out of all proportion. The better answer at held-out
+        entries is kept, and there is a warning if entries were left out.
     same
         Two of three modes with the same entities, as in ``("head", "tail")`` or ``(0, 1)``. ``method="auto"`` then
         also tries `Rescal`, which has one factor for both, and held-out entries choose.
@@ -252,6 +258,11 @@ def complete(
         answer = completed(
             job.task, methods, context, choosing=choosing, every=every, simple=simple, blend=several and blend is True
         )
+        if simple and _is(loss, "auto"):
+            context = replace(context, rng=seeded(seed)[1])
+            job, answer, suggested = _with_suggested_loss(job, answer, context, blend=blend is True)
+            asked |= suggested
+            warn_of_corrupt_entries(answer)
         warn_of_empty_slices(answer, job.task, labels)
         warn_of_a_fit_near_zero(answer, job.task)
         warn_of_a_simple_answer(answer, labels)
@@ -261,6 +272,39 @@ def complete(
         answer = replace(answer, recipe=replace(answer.recipe, seed=seed, asked=asked))
         fit = _fit(answer, job, limits, display.timing())
     return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
+
+
+def _with_suggested_loss(
+    job: Job, answer: Answer, context: Context, *, blend: bool
+) -> tuple[Job, Answer, dict[str, str]]:
+    """Return the answer with the loss that the data suggests if it is better, with its job and what to ask for it.
+
+    A run with that loss given has the same answer.
+    """
+    held_out = None if answer.error_bars is None else answer.error_bars.held_out
+    given = isinstance(job.task.choice.validation, Observations)
+    if held_out is None or given or not answer.result.finished:
+        return job, answer, {}
+    loss = suggested_loss(job.observations.values, held_out.errors)
+    if loss is None:
+        return job, answer, {}
+    other = job.with_loss(loss)
+    try:
+        found = completed(
+            other.task,
+            candidates("auto", {}, other),
+            context,
+            choosing=True,
+            every=False,
+            simple=True,
+            blend=blend,
+            only_if_corrupt=True,
+        )
+    except NothingCorrupt:
+        return job, answer, {}
+    if not found.result.finished:
+        return job, replace(answer, result=replace(answer.result, status=found.result.status)), {}
+    return (other, found, {"loss": loss}) if is_better(found, answer, job.observations) else (job, answer, {})
 
 
 def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:

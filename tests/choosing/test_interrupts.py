@@ -136,7 +136,7 @@ def test_a_fit_that_was_stopped_at_once_can_be_saved_and_read(tmp_path):
     np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
 
 
-@pytest.mark.parametrize("name", ["make_splits", "search_for", "run", "corrupt_entries", "with_widths"])
+@pytest.mark.parametrize("name", ["fitted_and_held_out", "search_for", "run", "corrupt_entries", "with_widths"])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, TimeUp])
 def test_a_stop_in_any_stage_gives_a_fit(monkeypatch, name, stop):
     def stopping(*given, **more):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._support.clock import Clock, TimeUp
+from .._support.ordering import joint_keys
 from .._support.types import Booleans, Floats
 from ..graphs import KernelGraph
 from ..losses import Square
@@ -30,7 +31,7 @@ from .corrupt import Watch, named_robust, rough_fit
 from .error_bars import ErrorBars
 from .holdout.held_out import HeldOut
 from .holdout.resemblance import weights_of
-from .holdout.splits import Split, make_splits
+from .holdout.splits import Split, fitted_and_held_out, whole_split
 from .judging import corrupt_entries
 from .outliers import are_outliers
 from .recipe import Portion, Recipe
@@ -51,6 +52,10 @@ STOPS = (Stopped, TimeUp, KeyboardInterrupt)
 
 WIDTH = 3.0
 """With a robust loss, values further from the median than this many times the spread of most are moved to there."""
+
+
+class NothingCorrupt(Exception):
+    """Raised if corrupt entries were looked for and none was found, where that leaves nothing to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,7 @@ def completed(
     every: bool,
     simple: bool = False,
     blend: bool = False,
+    only_if_corrupt: bool = False,
 ) -> Answer:
     """Return the answer to a task.
 
@@ -105,8 +111,10 @@ def completed(
         Whether all methods are tried; see `choose`.
     simple, blend
         Whether simple answers are contenders too, and whether the answer may be a blend.
+    only_if_corrupt
+        Whether `NothingCorrupt` is raised if a robust loss finds no corrupt entry.
     """
-    work, methods = Work.of(task, methods, context)
+    work, methods = Work.of(task, methods, context, only_if_corrupt=only_if_corrupt)
     if choosing:
         answer = work.best_of(methods, every=every, simple=simple, blend=blend)
     else:
@@ -124,17 +132,22 @@ class Work:
         What is asked, in the unit that it is fitted in, and what accompanies the run.
     places
         The way back to slices that take no part.
+    only_if_corrupt
+        Whether `NothingCorrupt` is raised if a robust loss finds no corrupt entry.
     """
 
-    def __init__(self, task: Task, context: Context, places: Lift) -> None:
+    def __init__(self, task: Task, context: Context, places: Lift, *, only_if_corrupt: bool = False) -> None:
         self.task, self.context, self.places = task, context, places
+        self._only_if_corrupt = only_if_corrupt
         self._contest: Contest | None = None
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
         self.fitted = task.observations
 
     @classmethod
-    def of(cls, task: Task, methods: Sequence[Method], context: Context) -> tuple[Work, list[Method]]:
+    def of(
+        cls, task: Task, methods: Sequence[Method], context: Context, *, only_if_corrupt: bool = False
+    ) -> tuple[Work, list[Method]]:
         """Return the work of a task, and its methods in the same unit."""
         scale = Scale.of(task.observations, task.loss, methods)
         task = scale.down(task)
@@ -144,14 +157,17 @@ class Work:
         task = replace(task, observations=problem.observations, start=start)
         context = replace(context, scale=scale)
         context = replace(context, callback=shown(context, places))
-        return cls(task, context, places), [scale.down(each) for each in methods]
+        work = cls(task, context, places, only_if_corrupt=only_if_corrupt)
+        return work, [scale.down(each) for each in methods]
 
     def as_given(self, method: Method) -> Answer:
         """Run a method and the stages that are given, with nothing held out."""
         task, context = self.task, self.context
         try:
             with context.interrupts.welcome():
-                problem, near = self._judged(method, choosing=False, robust=method.takes_robust)
+                # The recipes of a blend were chosen without corrupt entries, and so were settings for squares only.
+                leave_out = bool(task.beside) or method.square_only
+                problem, near = self._judged(method, leave_out=leave_out, robust=method.takes_robust)
                 start = near if task.start is None else task.start
                 if task.start is not None and not method.can_start_from(task.start, problem):
                     # The method says what it can start from.
@@ -175,8 +191,13 @@ class Work:
         if any(isinstance(graph, KernelGraph) for graph in task.graphs.values()):
             context.display.begin("choosing the width of a graph", None)
         graphs = with_widths(task.graphs, task.observations, context.rng, context.clock)
-        problem, _ = self._judged(methods[0], choosing=True, robust=all(method.takes_robust for method in methods))
-        splits, holdout = make_splits(problem.observations, problem.loss, task.choice, context.rng, graphs)
+        # Entries are held out before any is left out, so that answers to several losses are of the same held-out ones.
+        parts, holdout = fitted_and_held_out(task.observations, task.choice, context.rng, graphs)
+        problem, _ = self._judged(methods[0], leave_out=True, robust=all(method.takes_robust for method in methods))
+        if self._corrupt is not None and self._corrupt.any():
+            corrupt = task.observations.select(self._corrupt)
+            parts = [(without(fitted, corrupt), without(held_out, corrupt)) for fitted, held_out in parts]
+        splits = [whole_split(*part, problem.loss, graphs) for part in parts]
         mu = next((stage.mu for stage in task.before if isinstance(stage, Graphs)), None)
         given = tuple(stage for stage in task.before if not isinstance(stage, Graphs | Centre))
         splits = [replace(split, mu=mu).by(given, context.clock) for split in splits]
@@ -196,11 +217,11 @@ class Work:
 
     # The stages
 
-    def _judged(self, method: Method, *, choosing: bool, robust: bool) -> tuple[Problem, Model | None]:
+    def _judged(self, method: Method, *, leave_out: bool, robust: bool) -> tuple[Problem, Model | None]:
         """Return the problem and, for a robust loss, where to start.
 
         With methods that take a `robust` loss as it is, all entries stay. With others, the entries that are judged
-        corrupt are left out if settings are chosen; if not, they stay, and the loss allows for them.
+        corrupt are left out if that is asked for; if not, they stay, and the loss allows for them.
         """
         entries, loss, context = self.task.observations, self.task.loss, self.context
         if not is_robust(loss):
@@ -210,8 +231,10 @@ class Work:
         context.display.begin("looking for corrupt entries", None)
         watch = Watch(context.callback, context.clock, self._keep_rough)
         ranks: Any = {"modes": getattr(method, "modes", None), "max_rank": getattr(method, "max_rank", None)}
-        if choosing:
+        if leave_out:
             self._corrupt = corrupt_entries(entries, **ranks, rng=context.rng, watch=watch)
+            if self._only_if_corrupt and not self._corrupt.any():
+                raise NothingCorrupt
             self.fitted = entries.select(~self._corrupt)
             return Problem(self.fitted, Square()), None
         rough = rough_fit(Problem(entries, Square()), **ranks, rng=context.rng, watch=watch)
@@ -306,6 +329,13 @@ def _for_all_entries(contest: Contest, scored: Scored) -> Recipe:
         beside=tuple(Portion(weight, _for_all_entries(contest, each)) for weight, each in scored.beside),
         loss=contest.problem.loss,
     )
+
+
+def without(entries: Observations, others: Observations) -> Observations:
+    """Return entries without those that have the coordinates of others."""
+    own, theirs = joint_keys(entries.shape, entries.coords, others.coords)
+    left_out = np.isin(own, theirs)
+    return entries.select(~left_out) if left_out.any() else entries
 
 
 def resemblance(contest: Contest, model: Model) -> Floats | None:

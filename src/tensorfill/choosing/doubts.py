@@ -169,6 +169,18 @@ def warn_of_few_entries(answer: Answer, task: Task, labels: Labels) -> None:
         warnings.warn(doubt, DoubtfulFitWarning, stacklevel=3)
 
 
+def warn_of_corrupt_entries(answer: Answer) -> None:
+    """Warn of entries that were judged corrupt, though the caller did not say that there may be any."""
+    if answer.corrupt is not None:
+        count, of = int(answer.corrupt.sum()), len(answer.corrupt)
+        warnings.warn(
+            f"{count:,} of {of:,} entries are out of all proportion to the others, and were left out as with "
+            "loss='l1'; see Fit.outliers, and give loss='square' to fit them too.",
+            DoubtfulFitWarning,
+            stacklevel=3,
+        )
+
+
 def warn_of_a_simple_answer(answer: Answer, labels: Labels) -> None:
     """Warn of an answer that is worse than the mean or the effects of each index, at the same held-out entries."""
     if answer.error_bars is None or _are_slices(answer):

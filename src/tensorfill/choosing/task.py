@@ -142,6 +142,11 @@ class Job:
     observations: Observations
     labelled: Labelled
 
+    def with_loss(self, loss: str) -> Job:
+        """Return the job with another loss."""
+        prepared, fitted = _as_fitted(self.observations, loss)
+        return replace(self, task=replace(self.task, observations=fitted, loss=prepared))
+
 
 @one_blas_thread
 def taken_in(
@@ -151,7 +156,7 @@ def taken_in(
     value: str | None = None,
     layout: str | None = None,
     dtype: DTypeLike = np.float64,
-    loss: str | Loss | Robust = "square",
+    loss: str | Loss | Robust = "auto",
     same: Sequence[int | str] | None = None,
     laplacian: Mapping[Any, Any] | Stage | None = None,
     smooth: Sequence[int | str] | str | Stage | None = "auto",
@@ -182,12 +187,8 @@ def taken_in(
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
-    prepared, fitted = loss, observations
-    if is_robust(loss):
-        fitted = without_gross_sizes(observations)
-    else:
-        prepared, values = prepare(make_loss(loss), observations.values)  # type: ignore[arg-type]
-        fitted = observations if values is observations.values else observations.with_values(values)
+    loss = Square() if _is_auto(loss) else loss
+    prepared, fitted = _as_fitted(observations, loss)
     # Checked now rather than after a search, which can take minutes.
     smooth_modes(fitted, list(smooth.modes) if isinstance(smooth, Stage) else smooth_by_number)
     task = Task(
@@ -203,6 +204,18 @@ def taken_in(
         beside=_checked_blend(blend),
     )
     return Job(task, observations, taken)
+
+
+def _is_auto(loss: Any) -> bool:
+    return isinstance(loss, str) and loss == "auto"
+
+
+def _as_fitted(observations: Observations, loss: Any) -> tuple[Any, Observations]:
+    """Return a loss with its constants set from the data, and the data with values as the loss takes them."""
+    if is_robust(loss):
+        return loss, without_gross_sizes(observations)
+    prepared, values = prepare(make_loss(loss), observations.values)
+    return prepared, observations if values is observations.values else observations.with_values(values)
 
 
 def _checked_blend(blend: Any) -> tuple[Portion, ...]:

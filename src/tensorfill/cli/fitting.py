@@ -120,7 +120,11 @@ def add_stages(parser: argparse.ArgumentParser, *, smooth: bool = True) -> argpa
     """
     group = parser.add_argument_group("the fit")
     group.add_argument(
-        "--loss", default="square", choices=LOSSES, metavar="LOSS", help=f"one of {', '.join(LOSSES)} (default: square)"
+        "--loss",
+        default="auto",
+        choices=("auto", *LOSSES),
+        metavar="LOSS",
+        help=f"one of {', '.join(LOSSES)} (default: auto, which is square, or what suits the data better)",
     )
     either = group.add_mutually_exclusive_group()
     either.add_argument(

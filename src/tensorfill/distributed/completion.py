@@ -77,7 +77,7 @@ def complete(
     memory_limit: str | int | None = None,
     value: str | None = None,
     missing: str | None = None,
-    loss: str | Loss = "square",
+    loss: str | Loss = "auto",
     bounds: tuple[float | None, float | None] | None = None,
     validation: float = 0.1,
     dtype: DTypeLike = np.float64,
@@ -106,7 +106,7 @@ def complete(
     missing
         ``"zero"`` if zeros count as missing too.
     loss
-        ``"square"``, ``"huber"``, or an object with `value`, `derivative` and `curvature`.
+        ``"square"``, which ``"auto"`` means here, ``"huber"``, or an object with `value`, `derivative` and `curvature`.
     bounds
         Predictions are clipped to (low, high); None means no limit.
     validation
@@ -265,6 +265,7 @@ def _rank(method: Nort) -> int:
 def _checked_loss(loss: str | Loss) -> Loss:
     """Return a loss that needs no constants of all values, which are on several machines, and no corrupt entries."""
     alone = [name for name in LOSSES if not hasattr(LOSSES[name], "prepared")]
+    loss = "square" if isinstance(loss, str) and loss == "auto" else loss
     made = make_loss(loss) if not isinstance(loss, str) else LOSSES[loss]() if loss in alone else None
     if made is None or hasattr(made, "prepared"):
         raise ValueError(

@@ -27,6 +27,7 @@ def facts_of(fit: Fit) -> list[tuple[str, str]]:
     return [
         ("data", _data(fit)),
         ("method", _method(fit)),
+        ("loss", _loss(fit)),
         ("error", _error(fit)),
         ("alike", _alike(fit)),
         ("compared", compared_in_words(fit)),
@@ -106,6 +107,13 @@ def _method(fit: Fit) -> str:
     parts += _briefs(fit.recipe)
     parts += [f"the best of {len(fit.path)} trials"] if fit.path is not None and len(fit.path) > 1 else []
     return ", ".join(parts)
+
+
+def _loss(fit: Fit) -> str:
+    """Return the loss, if it was given or the data suggested it, and how many entries it left out."""
+    asked = fit.recipe.asked.get("loss", "")
+    left_out = 0 if fit.corrupt is None else int(fit.corrupt.sum())
+    return f"{asked}, {left_out:,} entries judged corrupt" if left_out else str(asked)
 
 
 def _alone(recipe: Recipe) -> list[After]:

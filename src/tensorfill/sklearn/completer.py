@@ -72,7 +72,7 @@ class TensorCompleter(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         shape: Sequence[int] | None = None,
         method: str | Method | Sequence[str | Method] = "auto",
-        loss: str | Loss | Robust = "square",
+        loss: str | Loss | Robust = "auto",
         lam: float | Sequence[float] | str | None = None,
         penalty: str | Penalty | Sequence[str | Penalty] | None = None,
         theta: float | Sequence[float] | str | None = None,

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensorfill import Grow, Observations, complete
+from tensorfill import Grow, Observations
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Choice, make_splits
 from tensorfill.choosing.search import grow as module

@@ -138,12 +138,23 @@ def make_splits(
     rng: np.random.Generator,
     graphs: Mapping[int, Graph] | None = None,
 ) -> tuple[list[Split], Holdout]:
-    """Return the splits, and how entries were held out.
+    """Return the splits, and how entries were held out; see `fitted_and_held_out`."""
+    parts, how = fitted_and_held_out(observations, choice, rng, graphs)
+    return [whole_split(*part, loss, graphs) for part in parts], how
+
+
+def fitted_and_held_out(
+    observations: Observations,
+    choice: Choice,
+    rng: np.random.Generator,
+    graphs: Mapping[int, Graph] | None = None,
+) -> tuple[list[tuple[Observations, Observations]], Holdout]:
+    """Return the fitted and the held-out entries of every split, and how entries were held out.
 
     Parameters
     ----------
-    observations, loss
-        The data, and how predictions are compared with it.
+    observations
+        The data.
     choice
         What to hold out, and how often.
     rng
@@ -157,7 +168,7 @@ def make_splits(
             raise ValueError(
                 f"validation must have the shape of the data, {observations.shape}, but it has {validation.shape}."
             )
-        return [whole_split(observations, validation, loss, graphs)], Holdout(None, observations.shape)
+        return [(observations, validation)], Holdout(None, observations.shape)
     if len(observations) < FEWEST_TO_CHOOSE:
         raise ValueError(
             f"At least {FEWEST_TO_CHOOSE} observed entries are needed to hold some out and choose settings by them, "
@@ -173,8 +184,7 @@ def make_splits(
         held_out.append(how.drawn(observations, validation, rng, np.sum(held_out, axis=0)))
     if choice.holdout in ("auto", "gaps"):
         how = replace(how, auc=Likeness(observations).auc(*held_out, weighted=True))
-    parts = [(observations.select(~each), observations.select(each)) for each in held_out]
-    return [whole_split(*part, loss, graphs) for part in parts], how
+    return [(observations.select(~each), observations.select(each)) for each in held_out], how
 
 
 def whole_split(fitted: Observations, held_out: Observations, loss: Loss, graphs: Mapping[int, Graph] | None) -> Split:

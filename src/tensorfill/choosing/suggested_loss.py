@@ -1,0 +1,86 @@
+"""Which loss suits the data, if the caller gives none.
+
+Least squares comes first. Values of two kinds suggest the logistic loss, small counts that of Poisson, and errors out
+of all proportion a robust one, which leaves corrupt entries out. The answer with that loss is kept if it is the better
+one by the same score at the same held-out entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._support.ordering import joint_keys
+from .._support.types import Floats
+from ..losses.robust import noise_scale
+from ..observations import Observations
+from .search.base import BEYOND_DOUBT, are_better
+
+if TYPE_CHECKING:
+    from .completing import Answer
+
+FAR = 6.0
+"""Errors of more than this many times the standard deviation of most others are out of all proportion."""
+
+MOST = 0.5
+"""Corrupt entries are looked for if errors out of all proportion have more than this share of the squared error."""
+
+
+LARGEST_MEAN = 10.0
+"""Counts with a larger mean vary by less than a third of it by chance, which is hardly more where they are many."""
+
+
+def suggested_loss(values: Floats, errors: Floats) -> str | None:
+    """Return the loss that the values, or the errors of least squares at held-out entries, suggest; None if no other.
+
+    >>> suggested_loss(np.array([0.0, 1.0, 1.0]), np.array([0.4, -0.6]))
+    'logistic'
+    >>> suggested_loss(np.array([0.0, 1.0, 4.0]), np.array([0.4, -0.6]))
+    'poisson'
+    >>> suggested_loss(np.array([1.2, 3.4, 90.0]), np.array([0.1, -0.2, 88.0]))
+    'l1'
+    >>> suggested_loss(np.array([1.2, 3.4, 2.0]), np.array([0.1, -0.2, 0.3])) is None
+    True
+    """
+    if _are_of_two_kinds(values):
+        return "logistic"
+    if _are_small_counts(values):
+        return "poisson"
+    scaled = errors / (float(np.abs(errors).max(initial=0.0)) or 1.0)
+    far = np.abs(scaled) > FAR * noise_scale(scaled)
+    return "l1" if np.sum(scaled[far] ** 2) > MOST * np.sum(scaled**2) else None
+
+
+def _are_of_two_kinds(values: Floats) -> bool:
+    """Return whether values are all 0 or 1, or all -1 or 1, and not all alike."""
+    upper = values == 1
+    return bool(upper.any() and not upper.all() and (np.all(values[~upper] == 0) or np.all(values[~upper] == -1)))
+
+
+def _are_small_counts(values: Floats) -> bool:
+    """Return whether values are whole numbers from 0 on with a small mean, and not all alike."""
+    counts = bool(values.min() == 0 < values.max() and np.all(values == np.floor(values)))
+    return counts and float(values.mean()) <= LARGEST_MEAN
+
+
+def is_better(other: Answer, usual: Answer, observations: Observations) -> bool:
+    """Return whether the answer with another loss is better than that of least squares, at the same held-out entries.
+
+    The score is the mean square error. If there are corrupt entries it is the mean absolute error, and the answer must
+    be better beyond doubt. What it left out is predicted by its last fit, which has not seen it either.
+    """
+    if other.error_bars is None or usual.error_bars is None:
+        return False
+    mine, theirs = other.error_bars.held_out, usual.error_bars.held_out
+    if mine is None or theirs is None:
+        return False
+    if other.corrupt is None:
+        return bool(np.mean(mine.residuals**2) <= np.mean(theirs.residuals**2))
+    corrupt = observations.select(other.corrupt)
+    keys, left_out = joint_keys(observations.shape, theirs.coords, corrupt.coords)
+    missed = np.isin(keys, left_out)
+    errors = np.empty(len(theirs))
+    errors[~missed] = mine.residuals
+    errors[missed] = np.abs(theirs.observed[missed] - other.result.model.predict(theirs.coords[missed]))
+    return are_better(errors, theirs.residuals, by=BEYOND_DOUBT)

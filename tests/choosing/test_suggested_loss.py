@@ -1,0 +1,136 @@
+"""The loss that data suggests: values of two kinds, counts, gross errors; and that it is kept only if it is better."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import tensorfill
+from tensorfill.choosing.doubts import DoubtfulFitWarning
+from tensorfill.choosing.suggested_loss import suggested_loss
+from tensorfill.losses import Logistic, Poisson, Square
+
+SHAPE = (16, 14, 12)
+NO_ERRORS = np.zeros(4)
+
+
+def low_rank(seed=0, terms=2):
+    random = np.random.default_rng(seed)
+    return np.einsum("ir,jr,kr->ijk", *(random.standard_normal((size, terms)) for size in SHAPE)), random
+
+
+def with_holes(values, random, share=0.4):
+    return np.where(random.random(values.shape) < share, np.nan, values)
+
+
+def gross(seed=0, share=0.01):
+    """Return a low-rank tensor with a few entries shifted far, what is given, and the shifted ones."""
+    truth, random = low_rank(seed)
+    dirty = truth + 0.05 * random.standard_normal(SHAPE)
+    corrupt = random.random(SHAPE) < share
+    dirty[corrupt] += 8 * truth.std() * random.choice([-1, 1], corrupt.sum())
+    return truth, with_holes(dirty, random), corrupt
+
+
+@pytest.mark.parametrize(
+    ("values", "loss"),
+    [
+        ([0, 1, 1, 0], "logistic"),
+        ([-1, 1, 1, -1], "logistic"),
+        ([0, 0, 0, 0], None),
+        ([1, 1, 1, 1], None),
+        ([-1, 0, 1, 0], None),
+        ([0, 1, 2, 5], "poisson"),
+        ([1, 2, 3, 5], None),
+        ([0, 1, 2.5, 5], None),
+        ([-1, 0, 2, 5], None),
+        ([0, 100, 200, 255], None),
+    ],
+)
+def test_the_kind_of_values(values, loss):
+    assert suggested_loss(np.array(values, dtype=float), NO_ERRORS) == loss
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_errors_out_of_all_proportion(unit):
+    ordinary = np.tile([-1.0, 1.0], 50) * unit
+    assert suggested_loss(ordinary + 0.5 * unit, ordinary) is None
+    # A single error of 5 is within six standard deviations; one of 12 has more than half of the squares.
+    assert suggested_loss(ordinary + 0.5 * unit, np.append(ordinary, 5 * unit)) is None
+    assert suggested_loss(ordinary + 0.5 * unit, np.append(ordinary, 12 * unit)) == "l1"
+
+
+def test_gross_errors_are_left_out_with_nothing_said():
+    truth, dirty, corrupt = gross()
+    with pytest.warns(DoubtfulFitWarning, match="out of all proportion .* loss='l1'"):
+        fit = tensorfill.complete(dirty, rng=0)
+    square = tensorfill.complete(dirty, loss="square", rng=0)
+    missing = np.isnan(dirty)
+    ours, theirs = (np.sqrt(np.mean((each.to_dense() - truth)[missing] ** 2)) for each in (fit, square))
+    assert ours < 0.5 * theirs
+    found = np.zeros(SHAPE, dtype=bool)
+    found[tuple(fit.outliers()[0].T)] = True
+    assert found[corrupt & ~missing].mean() > 0.9
+    assert "loss" in str(fit)
+    assert "l1, " in str(fit)
+
+
+def test_it_is_the_answer_of_that_loss_given_and_repeats():
+    _, dirty, _ = gross()
+    with pytest.warns(DoubtfulFitWarning, match="out of all proportion"):
+        fit = tensorfill.complete(dirty, rng=0)
+    given = tensorfill.complete(dirty, loss="l1", rng=0)
+    assert fit.recipe.asked["loss"] == "l1"
+    np.testing.assert_array_equal(fit.to_dense(), given.to_dense())
+    again = tensorfill.complete(dirty, **fit.recipe.arguments())
+    assert again.recipe.asked["loss"] == "l1"
+
+
+@pytest.mark.filterwarnings("ignore:3 of|2 of|1 of")
+def test_heavy_tails_are_no_gross_errors():
+    """Entries that are rightly large are not left out: nothing is predicted better without them."""
+    truth, random = low_rank(3)
+    heavy = with_holes(truth + 0.1 * random.standard_t(1.5, SHAPE), random)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*were left out")
+        fit = tensorfill.complete(heavy, rng=0)
+    assert isinstance(fit.loss, Square)
+
+
+def test_values_of_two_kinds_get_probabilities():
+    scores, random = low_rank(1)
+    chance = expit(2 * scores)
+    data = with_holes((random.random(SHAPE) < chance).astype(float), random)
+    fit = tensorfill.complete(data, rng=0)
+    square = tensorfill.complete(data, loss="square", rng=0)
+    assert isinstance(fit.loss, Logistic)
+    assert fit.held_out_error <= square.held_out_error
+    assert 0 <= fit.to_dense().min() <= fit.to_dense().max() <= 1
+
+
+def test_small_counts_get_rates():
+    scores, random = low_rank(2)
+    data = with_holes(random.poisson(np.exp(0.4 * scores)).astype(float), random)
+    fit = tensorfill.complete(data, rng=0)
+    square = tensorfill.complete(data, loss="square", rng=0)
+    assert fit.held_out_error <= square.held_out_error
+    assert isinstance(fit.loss, Poisson | Square)
+
+
+@pytest.mark.parametrize("said", [{"loss": "square"}, {"method": "nort"}, {"centre": True}, {"rank": 2}])
+def test_what_is_said_is_done(said):
+    _, dirty, _ = gross()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*were left out")
+        fit = tensorfill.complete(dirty, rng=0, **said)
+    assert isinstance(fit.loss, Square)
+    assert fit.corrupt is None
+
+
+def test_a_time_limit_keeps_the_answer_so_far():
+    _, dirty, _ = gross()
+    fit = tensorfill.complete(dirty, rng=0, time_limit=0.3)
+    assert np.isfinite(fit.to_dense()).all()
