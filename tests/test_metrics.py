@@ -109,6 +109,28 @@ def test_accuracy_limit_is_what_least_squares_reaches():
     assert rmse(fitted, truth) == pytest.approx(accuracy_limit(0.1, 50, 2000), rel=0.25)
 
 
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_the_order_of_entries_does_not_matter_for_reliability(count, seed):
+    rng = np.random.default_rng(seed)
+    prediction, truth = rng.random(count).round(1), rng.integers(0, 2, count)
+    found, order = reliability(prediction, truth), rng.permutation(count)
+    other = reliability(prediction[order], truth[order])
+    np.testing.assert_allclose(other.predicted, found.predicted)
+    np.testing.assert_array_equal(other.counts, found.counts)
+    np.testing.assert_allclose(other.low, found.low)
+
+
+def test_the_interval_of_a_share_is_that_of_wilson():
+    """Its ends are the shares whose distance from the observed one is just z standard errors."""
+    found = reliability(np.full(40, 0.4), np.repeat([0, 1], [28, 12]))
+    for end in (found.low[0], found.high[0]):
+        assert abs(0.3 - end) == pytest.approx(1.6448536269514722 * math.sqrt(end * (1 - end) / 40))
+    assert found.low[0] < 0.3 < found.high[0]
+    never = reliability(np.full(40, 0.4), np.zeros(40))
+    assert never.low[0] == 0
+    assert 0 < never.high[0] < 0.1
+
+
 class TestReliability:
     @given(st.integers(1, 300), st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 8]))
     def test_bins_are_in_order_hold_every_entry_and_have_equal_counts(self, count, bins, seed, digits):
@@ -125,26 +147,6 @@ class TestReliability:
         assert np.all((found.observed <= found.high) & (found.high <= 1))
         if len(np.unique(prediction)) == count:
             assert np.ptp(found.counts) <= 1
-
-    @given(st.integers(1, 300), st.integers(0, 2**32 - 1))
-    def test_the_order_of_entries_does_not_matter_and_what_is_turned_round_is_mirrored(self, count, seed):
-        rng = np.random.default_rng(seed)
-        prediction, truth = rng.random(count).round(1), rng.integers(0, 2, count)
-        found, order = reliability(prediction, truth), rng.permutation(count)
-        other = reliability(prediction[order], truth[order])
-        np.testing.assert_allclose(other.predicted, found.predicted)
-        np.testing.assert_array_equal(other.counts, found.counts)
-        np.testing.assert_allclose(other.low, found.low)
-
-    def test_the_interval_is_that_of_wilson(self):
-        """Its ends are the shares whose distance from the observed one is just z standard errors."""
-        found = reliability(np.full(40, 0.4), np.repeat([0, 1], [28, 12]))
-        for end in (found.low[0], found.high[0]):
-            assert abs(0.3 - end) == pytest.approx(1.6448536269514722 * math.sqrt(end * (1 - end) / 40))
-        assert found.low[0] < 0.3 < found.high[0]
-        never = reliability(np.full(40, 0.4), np.zeros(40))
-        assert never.low[0] == 0
-        assert 0 < never.high[0] < 0.1
 
     def test_intervals_hold_the_probability_about_as_often_as_they_say(self):
         rng = np.random.default_rng(0)
