@@ -62,6 +62,16 @@ def logistic():
 
 
 @functools.cache
+def of_two_values(low):
+    """Return a fit of probabilities of low rank, with held-out entries and one setting to choose."""
+    rng = np.random.default_rng(0)
+    chance = 1 / (1 + np.exp(-3 * np.outer(rng.standard_normal(40), rng.standard_normal(30))))
+    values = np.where(rng.random(chance.shape) < chance, 1.0, low)
+    values[rng.random(chance.shape) < 0.2] = np.nan
+    return tensorfill.complete(values, loss="logistic", method="cp", rank=1, choose=tensorfill.Choice(), rng=0)
+
+
+@functools.cache
 def picture():
     """Return a picture in colour, and a fit of it that is a smooth field alone, stored entry by entry."""
     rows, columns = np.mgrid[0:1:24j, 0:1:20j]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfill.metrics import accuracy_limit, mae, psnr, relative_error, rmse
+from tensorfill.metrics import accuracy_limit, mae, psnr, relative_error, reliability, rmse
 
 
 def psnr_of_one(prediction, truth):
@@ -107,3 +107,60 @@ def test_accuracy_limit_is_what_least_squares_reaches():
     observed = truth + 0.1 * rng.normal(size=2000)
     fitted = design @ np.linalg.lstsq(design, observed, rcond=None)[0]
     assert rmse(fitted, truth) == pytest.approx(accuracy_limit(0.1, 50, 2000), rel=0.25)
+
+
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_the_order_of_entries_does_not_matter_for_reliability(count, seed):
+    rng = np.random.default_rng(seed)
+    prediction, truth = rng.random(count).round(1), rng.integers(0, 2, count)
+    found, order = reliability(prediction, truth), rng.permutation(count)
+    other = reliability(prediction[order], truth[order])
+    np.testing.assert_allclose(other.predicted, found.predicted)
+    np.testing.assert_array_equal(other.counts, found.counts)
+    np.testing.assert_allclose(other.low, found.low)
+
+
+def test_the_interval_of_a_share_is_that_of_wilson():
+    """Its ends are the shares whose distance from the observed one is just z standard errors."""
+    found = reliability(np.full(40, 0.4), np.repeat([0, 1], [28, 12]))
+    for end in (found.low[0], found.high[0]):
+        assert abs(0.3 - end) == pytest.approx(1.6448536269514722 * math.sqrt(end * (1 - end) / 40))
+    assert found.low[0] < 0.3 < found.high[0]
+    never = reliability(np.full(40, 0.4), np.zeros(40))
+    assert never.low[0] == 0
+    assert 0 < never.high[0] < 0.1
+
+
+class TestReliability:
+    @given(st.integers(1, 300), st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 8]))
+    def test_bins_are_in_order_hold_every_entry_and_have_equal_counts(self, count, bins, seed, digits):
+        rng = np.random.default_rng(seed)
+        prediction = rng.random(count).round(digits)
+        truth = (rng.random(count) < prediction).astype(float)
+        found = reliability(prediction, truth, bins=bins)
+        assert 1 <= len(found) <= min(bins, max(count // 10, 1))
+        assert found.counts.sum() == count
+        assert np.all(np.diff(found.predicted) > 0)
+        assert found.predicted @ found.counts == pytest.approx(prediction.sum())
+        assert found.observed @ found.counts == pytest.approx(truth.sum())
+        assert np.all((found.low >= 0) & (found.low <= found.observed))
+        assert np.all((found.observed <= found.high) & (found.high <= 1))
+        if len(np.unique(prediction)) == count:
+            assert np.ptp(found.counts) <= 1
+
+    def test_intervals_hold_the_probability_about_as_often_as_they_say(self):
+        rng = np.random.default_rng(0)
+        prediction = rng.random((400, 500))
+        found = [reliability(each, rng.random(500) < each) for each in prediction]
+        held = [np.mean((each.low <= each.predicted) & (each.predicted <= each.high)) for each in found]
+        assert 0.88 < np.mean(held) < 0.93
+
+    def test_what_is_no_probability_or_no_outcome_is_refused(self):
+        with pytest.raises(ValueError, match=r"^prediction must be probabilities .* from -1 to 0\.5\.$"):
+            reliability([-1.0, 0.5], [0, 1])
+        with pytest.raises(ValueError, match=r"^truth must be 0 or 1 everywhere"):
+            reliability([0.1, 0.5], [0, 2])
+        with pytest.raises(ValueError, match=r"^bins must be"):
+            reliability([0.1, 0.5], [0, 1], bins=0)
+        with pytest.raises(ValueError, match=r"^share must be"):
+            reliability([0.1, 0.5], [0, 1], share=1)

@@ -8,6 +8,7 @@ import pytest
 from tensorfill import Observations
 from tensorfill.choosing.error_bars import ErrorBars
 from tensorfill.choosing.holdout.resemblance import (
+    MISSING,
     bounded,
     distances,
     logistic_scores,
@@ -15,6 +16,10 @@ from tensorfill.choosing.holdout.resemblance import (
     weights_of,
 )
 from tensorfill.models import Dense
+
+
+def some_missing(observed, rng):
+    return sample_of_missing(observed, MISSING, rng)
 
 
 def test_distances_against_a_loop():
@@ -66,7 +71,7 @@ def test_weights_turn_held_out_errors_into_those_of_missing_entries():
     observed = Observations.from_dense(values, seen)
     fitted, held_out = observed.split(0.2, rng=0)
     residuals = np.abs(held_out.values - truth[tuple(held_out.coords.T)])
-    weights = weights_of([(held_out.coords, fitted)], observed, Dense(truth), rng)
+    weights = weights_of([(held_out.coords, fitted)], some_missing(observed, rng), Dense(truth))
     errors = np.abs(values - truth)[~seen]
     plain, weighted = (ErrorBars(residuals, each).half_width(0.9) for each in (None, weights))
     assert np.mean(errors <= plain) < 0.8
@@ -78,7 +83,7 @@ def test_weights_are_even_where_entries_are_missing_at_random():
     truth, values, seen = halves(rng, 0.9)
     observed = Observations.from_dense(values, seen)
     fitted, held_out = observed.split(0.2, rng=0)
-    weights = weights_of([(held_out.coords, fitted)], observed, Dense(truth), rng)
+    weights = weights_of([(held_out.coords, fitted)], some_missing(observed, rng), Dense(truth))
     assert weights.mean() == pytest.approx(1.0)
     assert np.quantile(weights, 0.05) > 0.7
     assert np.quantile(weights, 0.95) < 1.4
@@ -87,7 +92,9 @@ def test_weights_are_even_where_entries_are_missing_at_random():
 def test_too_few_entries_count_alike():
     data = Observations.from_dense(np.ones((10, 10)), np.random.default_rng(0).random((10, 10)) < 0.9)
     fitted, held_out = data.split(0.1, rng=0)
-    weights = weights_of([(held_out.coords, fitted)], data, Dense(np.ones((10, 10))), np.random.default_rng(0))
+    weights = weights_of(
+        [(held_out.coords, fitted)], some_missing(data, np.random.default_rng(0)), Dense(np.ones((10, 10)))
+    )
     np.testing.assert_array_equal(weights, 1.0)
 
 
@@ -115,7 +122,7 @@ def test_entries_that_are_large_for_their_own_slice_resemble_each_other():
     observed = Observations.from_dense(truth, ~missing)
     some = rng.random(len(observed)) < 0.2
     held_out, fitted = observed.select(some).coords, observed.select(~some)
-    weights = weights_of([(held_out, fitted)], observed, Dense(truth), rng)
+    weights = weights_of([(held_out, fitted)], some_missing(observed, rng), Dense(truth))
     like, wanted = standard[tuple(held_out.T)], standard[missing].mean()
     assert abs(like.mean() - wanted) > 0.5
     assert abs(np.average(like, weights=weights) - wanted) < 0.2
@@ -142,7 +149,9 @@ def test_entries_that_nothing_held_out_resembles_leave_intervals_that_can_be_ask
     missing = rng.random(truth.shape) < 1 / (1 + np.exp(8 - 4 * truth))
     observed = Observations.from_dense(truth, ~missing)
     some = rng.random(len(observed)) < 0.2
-    weights = weights_of([(observed.select(some).coords, observed.select(~some))], observed, Dense(truth), rng)
+    weights = weights_of(
+        [(observed.select(some).coords, observed.select(~some))], some_missing(observed, rng), Dense(truth)
+    )
     assert weights.max() == pytest.approx(20.0, rel=1e-3)
     assert np.isfinite(ErrorBars(np.ones(len(weights)), weights).half_width(0.9))
 
@@ -153,7 +162,7 @@ def weighted(seen, truth, seed=0):
     observed = Observations.from_dense(truth, seen)
     some = rng.random(len(observed)) < 0.2
     fitted, held_out = observed.select(~some), observed.select(some).coords
-    return held_out, weights_of([(held_out, fitted)], observed, Dense(truth), rng), fitted
+    return held_out, weights_of([(held_out, fitted)], some_missing(observed, rng), Dense(truth)), fitted
 
 
 def test_entries_far_from_fitted_ones_count_more_where_gaps_are_long():

@@ -11,6 +11,8 @@ RESEMBLANCE = "choosing/holdout/resemblance.py"
 COMPLETING = "choosing/completing.py"
 OF_SCALE = "choosing/test_error_scale.py"
 OF_RESEMBLANCE = "choosing/test_resemblance.py"
+BY_VALUE, KINDS, METRICS = "choosing/holdout/by_value.py", "choosing/holdout/kinds.py", "metrics.py"
+OF_VALUE, OF_METRICS = "choosing/test_by_value.py", "test_metrics.py"
 
 MUTANTS = (
     # Error bars
@@ -38,7 +40,7 @@ MUTANTS = (
     Mutant(
         "resemblance is not passed to the error bars",
         COMPLETING,
-        "resemblance(contest, scored.whole_model), held_out=held_out",
+        "resemblance(contest, scored.whole_model, missing), held_out=held_out",
         "None, held_out=held_out",
         (f"{OF_SCALE}::test_the_error_bars_of_a_fit_have_the_weights_of_missing_entries",),
     ),
@@ -196,5 +198,56 @@ MUTANTS = (
         "FEWEST = 50",
         "FEWEST = 5",
         (f"{OF_RESEMBLANCE}::test_too_few_entries_count_alike",),
+    ),
+    # Gaps that depend on the value
+    Mutant(
+        "entries of a slice are independent evidence",
+        BY_VALUE,
+        "max(sum(variances) - (len(shape) - 1) * alone, *variances, alone)",
+        "alone",
+        (f"{OF_VALUE}::test_entries_of_one_slice_count_together",),
+    ),
+    Mutant(
+        "equal predictions are in order",
+        BY_VALUE,
+        'at, side="left") + np.searchsorted(ordered, at, side="right")',
+        'at, side="left") * 2',
+        (f"{OF_VALUE}::test_the_auc_is_the_share_of_pairs_in_order",),
+    ),
+    Mutant(
+        "two standard errors name values",
+        KINDS,
+        "ERRORS_BY_VALUE = 3.0",
+        "ERRORS_BY_VALUE = 2.0",
+        (f"{OF_VALUE}::test_it_takes_three_errors_and_a_clear_difference",),
+    ),
+    Mutant(
+        "a small dependence is named",
+        KINDS,
+        "CLEARLY_BY_VALUE = 0.05",
+        "CLEARLY_BY_VALUE = 0.04",
+        (f"{OF_VALUE}::test_it_takes_three_errors_and_a_clear_difference",),
+    ),
+    Mutant(
+        "the small are the large",
+        KINDS,
+        'return "large" if beyond > 0',
+        'return "large" if beyond < 0',
+        (f"{OF_VALUE}::test_it_takes_three_errors_and_a_clear_difference",),
+    ),
+    # Reliability
+    Mutant(
+        "a share has the interval of Wald",
+        METRICS,
+        "middle = (observed + slack / 2) / (1 + slack)",
+        "middle = observed",
+        (f"{OF_METRICS}::test_the_interval_of_a_share_is_that_of_wilson",),
+    ),
+    Mutant(
+        "equal predictions are in several bins",
+        METRICS,
+        "middle = (np.cumsum(sizes) - sizes / 2)[group]",
+        "middle = np.argsort(np.argsort(prediction)) + 0.5",
+        (f"{OF_METRICS}::test_the_order_of_entries_does_not_matter_for_reliability",),
     ),
 )

@@ -16,6 +16,7 @@ from tensorfill.choosing.error_bars import ErrorBars
 from tensorfill.labels import Labelled, Labels
 from tensorfill.losses import Logistic, Poisson
 from tensorfill.methods.base import History, Record
+from tensorfill.metrics import reliability
 from tensorfill.models import Centred, Dense, FoldedLowRank, Tucker
 from tensorfill.models.additive import Additive
 from tensorfill.models.cp import CPModel
@@ -388,6 +389,43 @@ class TestHeldOut:
 
     def test_residuals_that_are_all_zero(self):
         drawn(plots.held_out(dataclasses.replace(examples.labelled(), error_bars=ErrorBars(np.zeros(20)))))
+
+
+class TestReliability:
+    @pytest.mark.parametrize("low", [0, -1])
+    def test_the_shares_are_those_of_the_held_out_entries(self, low, tmp_path):
+        from matplotlib.image import imread
+
+        fit = examples.of_two_values(low)
+        panel = plots.reliability(fit, file=tmp_path / "drawing.png")
+        drawn(panel)
+        assert imread(tmp_path / "drawing.png")[:, :, :3].std() > 0.03
+        curve = reliability((fit.held_out.predicted - low) / (1 - low), fit.held_out.observed == 1)
+        assert 2 <= len(curve) <= 10
+        dots = by_name(panel)["held-out entries, 90% intervals"]
+        np.testing.assert_allclose(dots.get_xdata(), curve.predicted)
+        np.testing.assert_allclose(dots.get_ydata(), curve.observed)
+        (bars,) = panel.collections
+        np.testing.assert_allclose([each[:, 1] for each in bars.get_segments()], np.stack([curve.low, curve.high], 1))
+        # It is a fit of what the data was made by, so that chance is all that remains.
+        inside = (curve.low <= curve.predicted) & (curve.predicted <= curve.high)
+        assert inside.mean() >= 0.7
+
+    def test_it_is_drawn_on_axes_that_were_given(self):
+        from matplotlib.figure import Figure
+
+        panels = Figure().subplots(1, 2)
+        assert plots.reliability(examples.of_two_values(0), panels[1]) is panels[1]
+        assert not panels[0].lines
+
+    def test_what_has_no_curve_gets_one_sentence(self):
+        refuses(ValueError, ["loss='logistic'", "Square"], lambda: plots.reliability(examples.labelled()))
+        refuses(ValueError, ["held-out", "choose=Choice()"], lambda: plots.reliability(examples.logistic()))
+        fit = examples.of_two_values(0)
+        held_out = dataclasses.replace(fit.held_out, observed=np.full(len(fit.held_out), 0.5))
+        bars = dataclasses.replace(fit.error_bars, held_out=held_out)
+        other = dataclasses.replace(fit, error_bars=bars)
+        refuses(ValueError, ["two values", "0 or 1"], lambda: plots.reliability(other))
 
 
 class TestMissingness:

@@ -149,6 +149,12 @@ class TestWhatItSays:
         assert "whole fibres along mode 2" in found.said
         assert "singular values of each" not in found.said
 
+    def test_probabilities_have_their_curve_if_entries_were_held_out(self, logistic, labelled, undrawn):
+        said = "Whether probabilities are what they say"
+        assert said not in logistic
+        assert said not in labelled
+        assert said in page.rendered(examples.of_two_values(-1))
+
     def test_scores_are_no_errors(self, logistic):
         said = Read(logistic).said
         assert "right side of 0.5" in said

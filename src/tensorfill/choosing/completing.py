@@ -15,7 +15,7 @@ import numpy as np
 
 from .._support.clock import Clock, TimeUp
 from .._support.ordering import joint_keys
-from .._support.types import Booleans, Floats
+from .._support.types import Booleans, Floats, Integers
 from ..graphs import KernelGraph
 from ..losses import Square
 from ..losses.robust import EFFICIENT, is_robust, make_robust, noise_scale
@@ -29,8 +29,10 @@ from .choose import Contest, choose
 from .context import Context
 from .corrupt import Watch, named_robust, rough_fit
 from .error_bars import ErrorBars
+from .holdout.by_value import value_auc
 from .holdout.held_out import HeldOut
-from .holdout.resemblance import weights_of
+from .holdout.kinds import Holdout
+from .holdout.resemblance import MISSING, sample_of_missing, weights_of
 from .holdout.splits import Split, fitted_and_held_out, whole_split
 from .judging import corrupt_entries
 from .outliers import are_outliers
@@ -266,8 +268,10 @@ class Work:
         if corrupt is None and is_robust(self.task.loss):
             corrupt = are_outliers(self.task.observations, result.model, held_out.residuals)
         residuals = contest.inflation(scored) * held_out.residuals
-        bars = ErrorBars(residuals, resemblance(contest, scored.whole_model), held_out=held_out)
-        return Answer(replace(recipe, holdout=contest.holdout), result, contest.points, bars, corrupt)
+        missing = missing_beside(contest)
+        bars = ErrorBars(residuals, resemblance(contest, scored.whole_model, missing), held_out=held_out)
+        holdout = compared_by_value(contest, scored, held_out, missing)
+        return Answer(replace(recipe, holdout=holdout), result, contest.points, bars, corrupt)
 
     def _compared(self, answer: Answer) -> Answer:
         """Return the answer beside simple ones at the held-out entries, unless the user stops here."""
@@ -338,14 +342,33 @@ def without(entries: Observations, others: Observations) -> Observations:
     return entries.select(~left_out) if left_out.any() else entries
 
 
-def resemblance(contest: Contest, model: Model) -> Floats | None:
-    """Return how many missing entries each held-out entry stands for; None where there are no intervals."""
+def missing_beside(contest: Contest) -> Integers | None:
+    """Return a sample of missing entries to compare held-out ones with; None where there are no intervals."""
     if not is_of_differences(contest.problem.loss) or contest.graphs or contest.holdout.block is None:
         return None
     # Its own generator, so that the same seed gives the same answer with and without intervals.
-    rng, observed = np.random.default_rng(0), contest.problem.observations
+    return sample_of_missing(contest.problem.observations, MISSING, np.random.default_rng(0))
+
+
+def resemblance(contest: Contest, model: Model, missing: Integers | None) -> Floats | None:
+    """Return how many missing entries each held-out entry stands for; None if they are not compared."""
+    if missing is None:
+        return None
     parts = [(split.held_out.coords, split.problem.observations) for split in contest.splits]
-    return weights_of(parts, observed, model, rng, only_alike=contest.holdout.is_unlike)
+    return weights_of(parts, missing, model, only_alike=contest.holdout.is_unlike)
+
+
+def compared_by_value(contest: Contest, scored: Scored, held_out: HeldOut, missing: Integers | None) -> Holdout:
+    """Return how entries were held out, with the AUC of telling missing entries by their prediction alone."""
+    if missing is None:
+        return contest.holdout
+    ends = np.cumsum([len(split.held_out) for split in scored.splits])[:-1]
+    coords, predicted = np.split(held_out.coords, ends), np.split(held_out.predicted, ends)
+    models = (split.whole(model) for split, model in zip(scored.splits, scored.models, strict=True))
+    found = value_auc(coords, predicted, models, missing, contest.problem.observations.shape)
+    if found is None:
+        return contest.holdout
+    return replace(contest.holdout, value_auc=found[0], value_auc_error=found[1])
 
 
 def filled(answer: Answer, places: Lift, entries: Observations, without: tuple[int, ...]) -> Answer:

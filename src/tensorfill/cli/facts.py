@@ -25,7 +25,7 @@ def facts_of_fit(fit: Fit, observed: int, seconds: float) -> list[tuple[str, str
 
 def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
     """Return the facts about the chosen settings."""
-    from ..results.words import compared_in_words, doubts_of
+    from ..results.words import compared_in_words, doubts_of, gaps_in_words
 
     tried = f", of {len(fit.path)} tried" if fit.path else ""
     chosen = settings_in_words(fit)
@@ -36,6 +36,7 @@ def facts_of_choice(fit: Fit) -> list[tuple[str, str]]:
         ("ranks", _ranks(fit)),
         *((stage.title.lower(), stage.in_words(fit.labels)) for stage in fit.recipe.stages),
         ("held out", _held_out(fit)),
+        ("gaps", gaps_in_words(fit)),
         ("compared", compared_in_words(fit)),
         *(("warning", doubt) for doubt in doubts_of(fit)),
     ]

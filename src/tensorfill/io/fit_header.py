@@ -21,7 +21,7 @@ from ..models import MODELS
 from .typed import decoded
 
 FORMAT = "tensorfill-fit"
-VERSION = 8
+VERSION = 9
 """The version of the format that is written and read."""
 
 TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")

@@ -8,6 +8,7 @@ from .iterations import convergence, ranks
 from .lines import series
 from .maps import stations
 from .pictures import side_by_side
+from .probabilities import reliability
 from .search import path
 from .sections import slices
 from .spectrum import singular_values
@@ -19,6 +20,7 @@ __all__ = [
     "missingness",
     "path",
     "ranks",
+    "reliability",
     "series",
     "side_by_side",
     "singular_values",

@@ -19,7 +19,7 @@ from ..plots.drawing import label_of
 from ..plots.errors import fitted_sample, half_width
 from ..plots.naming import method_name, rank_modes
 from ..plots.views import is_yes_or_no
-from ..results.words import blend_in_words, doubts_of, measured
+from ..results.words import blend_in_words, doubts_of, gaps_in_words, measured
 from .words import loss_in_words, model_in_words, penalty_in_words, settings_in_words
 
 if TYPE_CHECKING:
@@ -99,6 +99,9 @@ def what_went_in(fit: Fit) -> Facts:
         ]
     if fit.recipe.holdout is not None:
         facts.append(("Held out", fit.recipe.holdout.in_words(fit.labels)))
+    gaps = gaps_in_words(fit)
+    if gaps:
+        facts.append(("Gaps", gaps))
     if fit.labels.value != "value":
         facts.append(("Values", fit.labels.value))
     return facts

@@ -18,6 +18,7 @@ from ..labels import Labels
 from ..plots import errors, gaps, lines
 from ..plots.drawing import ABOVE, drawing_class
 from ..plots.naming import rank_modes
+from ..plots.probabilities import has_reliability
 from ..plots.search import TrialLines, by_method
 from ..plots.spectrum import spectra
 from ..plots.views import colour_mode, is_yes_or_no
@@ -113,6 +114,17 @@ def figures_of_errors(fit: Fit) -> list[Figure]:
         said += " Those of 90% of new entries lie between the dashed lines."
     made.append(_drawn(lambda ax: errors.residuals_against_predicted(fit, ax, entries), said))
     return made
+
+
+def figures_of_probabilities(fit: Fit) -> list[Figure]:
+    """Return the figure of whether probabilities are what they say; none without held-out entries of two values."""
+    if not has_reliability(fit):
+        return []
+    said = (
+        "The share of held-out entries that are 1, by the probability that a fit without them predicts, in bins of "
+        "equally many entries. The bars are 90% intervals."
+    )
+    return [_drawn(lambda ax: plots.reliability(fit, ax), said, height=4.0)]
 
 
 def figures_of_series(fit: Fit) -> list[Figure]:

@@ -82,6 +82,7 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
         widths=facts.widths(fit),
         missing_figures=figures.figures_of_what_is_missing(fit),
         error_figures=figures.figures_of_errors(fit),
+        probability_figures=figures.figures_of_probabilities(fit),
         run_figures=figures.figures_of_the_run(fit),
         search_figures=figures.figures_of_the_search(fit),
         dense=isinstance(fit.model, Dense),

@@ -99,3 +99,13 @@ class Summary:
         could be held out, so the error at missing entries may be larger than that at held-out ones.
         """
         return None if self.recipe.holdout is None else self.recipe.holdout.auc
+
+    @property
+    def missing_by_value(self) -> float | None:
+        """Whether large values are missing more often, from 0 (all small ones) to 1; 0.5 if it does not depend on them.
+
+        It is the probability (AUC) that the prediction of a missing entry is larger than that of a held-out one, both
+        by a fit without the held-out ones; None if that is not known. It says that values and gaps go together, not
+        why. ``print(fit)`` says so if it is below 0.45 or above 0.55, and at least three standard errors from 0.5.
+        """
+        return None if self.recipe.holdout is None else self.recipe.holdout.value_auc

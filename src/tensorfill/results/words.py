@@ -30,6 +30,7 @@ def facts_of(fit: Fit) -> list[tuple[str, str]]:
         ("loss", _loss(fit)),
         ("error", _error(fit)),
         ("alike", _alike(fit)),
+        ("gaps", gaps_in_words(fit)),
         ("compared", compared_in_words(fit)),
         ("stopped", str(fit.status)),
         ("time", "" if fit.timing is None else str(fit.timing)),
@@ -156,6 +157,16 @@ def _ranks(fit: Fit) -> list[str]:
 def _alike(fit: Fit) -> str:
     auc = fit.resemblance
     return "" if auc is None else f"held-out and missing entries: AUC {auc:.2f} (0.5: alike, 1: nothing in common)"
+
+
+def gaps_in_words(fit: Fit) -> str:
+    """Return which values are missing more often; nothing if that may be chance."""
+    holdout = fit.recipe.holdout
+    which = None if holdout is None else holdout.missing_more_often
+    if which is None:
+        return ""
+    often = f"{which} values are missing more often (AUC {fit.missing_by_value:.2f})"
+    return f"{often}; held-out entries are weighted by that"
 
 
 def _error(fit: Fit) -> str:

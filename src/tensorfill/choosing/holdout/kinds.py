@@ -36,6 +36,12 @@ CLEARLY = 0.1
 UNLIKE = 0.75
 """If the AUC of held-out entries is above this, nothing like the missing entries could be held out."""
 
+CLEARLY_BY_VALUE = 0.05
+"""Large or small values are missing more often if the AUC by value is farther than this from 0.5."""
+
+ERRORS_BY_VALUE = 3.0
+"""And if it is farther than this many standard errors."""
+
 SAMPLE = 1_000
 """The number of held-out, and of missing entries that are compared in the search for what to hold out."""
 
@@ -64,6 +70,9 @@ class Holdout:
     auc
         How alike held-out and missing entries are, from 0.5 (alike) to 1 (nothing alike could be held out); None if
         it is not known.
+    value_auc, value_auc_error
+        Whether missing entries have larger predictions than held-out ones: the AUC, which is 0.5 if gaps do not depend
+        on the value, and its standard error; see `tensorfill.choosing.holdout.by_value`. None if it is not known.
 
     Examples
     --------
@@ -76,6 +85,8 @@ class Holdout:
     gaps: bool = False
     moves: tuple[str, ...] = field(default=(), compare=False)
     auc: float | None = field(default=None, compare=False)
+    value_auc: float | None = field(default=None, compare=False)
+    value_auc_error: float | None = field(default=None, compare=False)
 
     @property
     def is_slices(self) -> bool:
@@ -90,6 +101,22 @@ class Holdout:
     def is_unlike(self) -> bool:
         """Whether nothing like the missing entries could be held out."""
         return self.auc is not None and self.auc > UNLIKE
+
+    @property
+    def missing_more_often(self) -> str | None:
+        """Which values are missing more often, by more than chance: ``"large"`` or ``"small"``; None if neither.
+
+        >>> Holdout((1, 1), (30, 20), value_auc=0.62, value_auc_error=0.02).missing_more_often
+        'large'
+        >>> Holdout((1, 1), (30, 20), value_auc=0.62, value_auc_error=0.05).missing_more_often is None
+        True
+        """
+        if self.value_auc is None or self.value_auc_error is None:
+            return None
+        beyond = self.value_auc - 0.5
+        if not abs(beyond) > max(CLEARLY_BY_VALUE, ERRORS_BY_VALUE * self.value_auc_error):
+            return None
+        return "large" if beyond > 0 else "small"
 
     def split(
         self, observations: Observations, fraction: float, rng: np.random.Generator

@@ -53,9 +53,8 @@ LARGEST_ODDS = 20.0
 
 def weights_of(
     parts: Sequence[tuple[Integers, Observations]],
-    observed: Observations,
+    missing: Integers,
     model: Model,
-    rng: np.random.Generator,
     *,
     only_alike: bool = False,
 ) -> Floats:
@@ -65,16 +64,13 @@ def weights_of(
     ----------
     parts
         The coordinates of the held-out entries of each split, and the entries of the fit without them.
-    observed
-        All observed entries.
+    missing
+        The coordinates of a sample of missing entries.
     model
         The model of the fit without the held-out entries.
-    rng
-        The random generator for the sample of missing entries.
     only_alike
         Whether only the entries count that are most like the missing ones, because most are not like them at all.
     """
-    missing = sample_of_missing(observed, MISSING, rng)
     count = sum(len(coords) for coords, _ in parts)
     if min(count, len(missing)) < FEWEST:
         return np.ones(count)
