@@ -38,16 +38,15 @@ largest takes four of them."""
 
 CLIP = 9.0
 """The most that one residual counts for, as a multiple of the mean square that is expected of it: three standard
-deviations of normal noise. It is less than `SHRINKAGE`, so that a single residual of any size moves its slice by a
-bounded amount."""
+deviations of normal noise. So a single residual of any size moves its slice by a bounded amount."""
 
 OF_MEDIAN = 0.455
 """The median of the square of a standard normal variable."""
 
 LEAST_SPREAD = 0.15
-"""Spreads that vary less over the entries, as a standard deviation of logarithms, are not worth a try. With the
-best weights, the variance of an average of entries with log-normal noise is lower by a factor of exp(4 * spread**2).
-That is 9% here, or 4% of the error, and spreads that are estimated gain less."""
+"""Spreads that vary less over the entries, as a standard deviation of logarithms, are not worth a try. With the best
+weights, the variance of an average of entries with log-normal noise is lower by a factor of exp(4 * spread**2). That is
+9% here, or 4% of the error."""
 
 EXPONENTS = (0.5, 1.0)
 """The exponents to try. Full weights are the best if low rank holds for quiet and loud slices alike; half of that loses
@@ -149,6 +148,9 @@ class Whiten(Before):
     def proposed(cls, coords: Integers, residuals: Floats, shape: Sequence[int]) -> Sequence[Self]:
         """Return the settings to try; none if slices are so alike that there is nothing to gain.
 
+        The variance of estimated spreads over the entries is that of true ones plus chance. Weights gain by the former
+        as much as they lose by the latter, so what there is to gain is the variance without twice what is chance.
+
         Parameters
         ----------
         coords, residuals
@@ -157,13 +159,12 @@ class Whiten(Before):
             The shape of the tensor.
         """
         found = spreads(coords, residuals, shape)
-        summed = np.zeros(len(coords))
-        for mode, own in enumerate(found):
-            if own:
-                summed += np.array(own)[coords[:, mode]]
-        if not len(coords) or float(summed.std()) < LEAST_SPREAD:
+        logs = {mode: np.array(own) for mode, own in enumerate(found) if own}
+        if not logs:
             return ()
-        return [cls(exponent, found) for exponent in EXPONENTS]
+        summed = _summed(logs, coords)
+        to_gain = float(summed.var()) - 2 * _chance(logs, coords, residuals, summed)
+        return [cls(exponent, found) for exponent in EXPONENTS] if to_gain >= LEAST_SPREAD**2 else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,10 +234,11 @@ def spreads(coords: Integers, residuals: Floats, shape: Sequence[int]) -> tuple[
     """Return the logarithm of the size of residuals at each index of each mode, relative to their usual size.
 
     The expected square of a residual is ``v * exp(2 a_1[i_1]) * .. * exp(2 a_M[i_M])``. Each mode in turn is fitted to
-    what the others leave. The square at an index with n residuals is shrunk towards the usual one, as if there were
-    `SHRINKAGE` more residuals of the usual size. No residual counts for more than `CLIP` times what is expected of it:
-    one entry that is wrong would otherwise make its slices look unknowable, and its square grows faster than any number
-    of others can make up for. Clipping is relative to the slice's own size, which lets a slice be truly large.
+    what the others leave. The logarithm at an index with n residuals is shrunk to zero by ``n / (n + SHRINKAGE)``; to
+    add residuals of the usual size to a mean of squares would shrink quiet slices much more than loud ones. No residual
+    counts for more than `CLIP` times what is expected of it: one entry that is wrong would otherwise make its slices
+    look unknowable, and its square grows faster than any number of others can make up for. Clipping is relative to the
+    slice's own size, which lets a slice be truly large.
 
     Parameters
     ----------
@@ -271,15 +273,38 @@ def spreads(coords: Integers, residuals: Floats, shape: Sequence[int]) -> tuple[
     for _ in range(ROUNDS):
         for mode, size in modes.items():
             index = coords[:, mode]
-            summed = np.sum([logs[other][coords[:, other]] for other in modes], axis=0)
-            expected = usual * np.exp(2 * summed)
-            ratios = np.minimum(squares / expected, CLIP) * np.exp(2 * logs[mode][index])
-            shrunk = (np.bincount(index, ratios, size) + SHRINKAGE) / (counts[mode] + SHRINKAGE)
-            found = np.clip(0.5 * np.log(shrunk), -limit, limit)
+            clipped = np.minimum(squares / (usual * np.exp(2 * _summed(logs, coords))), CLIP)
+            # The level first: where an index has few residuals, its mean moves by a small share of what is missing.
+            usual *= float(clipped.mean())
+            ratios = clipped / clipped.mean() * np.exp(2 * logs[mode][index])
+            means = np.bincount(index, ratios, size) / np.maximum(counts[mode], 1)
+            # An index whose residuals are all zero has a finite logarithm.
+            found = np.clip(0.5 * np.log(np.maximum(means, LARGEST_FACTOR**-2)), -limit, limit)
+            found *= counts[mode] / (counts[mode] + SHRINKAGE)
             middle = float(counts[mode] @ found) / len(coords)
             logs[mode] = found - middle
             usual *= math.exp(2 * middle)
     return tuple(_told(logs[mode]) if mode in logs else () for mode in range(len(shape)))
+
+
+def _summed(logs: Mapping[int, Floats], coords: Integers) -> Floats:
+    """Return the log spread of each entry: the sum over the modes."""
+    summed: Floats = np.sum([own[coords[:, mode]] for mode, own in logs.items()], axis=0)
+    return summed
+
+
+def _chance(logs: Mapping[int, Floats], coords: Integers, residuals: Floats, summed: Floats) -> float:
+    """Return the variance over the entries that spreads of alike slices have by chance.
+
+    The logarithm of a mean of n squares has the variance of one square, relative to its mean, divided by n. Half of it
+    is a spread, which is shrunk by n / (n + SHRINKAGE).
+    """
+    scaled = (residuals.astype(np.float64) / np.abs(residuals).max() / np.exp(summed)) ** 2
+    clipped = np.minimum(scaled / scaled.mean(), CLIP)
+    variance = float(clipped.var()) / float(clipped.mean()) ** 2
+    # The mean over the entries counts an index n times.
+    parts = [np.bincount(coords[:, mode], minlength=len(own)) for mode, own in logs.items()]
+    return sum(float(np.sum((each / (each + SHRINKAGE)) ** 2)) for each in parts) * variance / 4 / len(coords)
 
 
 NOTHING = 1e-9
