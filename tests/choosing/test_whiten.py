@@ -312,6 +312,24 @@ class TestTheFrontDoor:
         error = later.to_dense()[:, :, 16:] - truth[:, :, :2]
         assert np.sqrt(np.mean(error**2)) < 0.5 * truth.std()
 
+    def test_new_slices_start_on_the_scale_of_the_data(self, monkeypatch):
+        """A new slice is fitted to whitened entries as a sum of old ones that are whitened too."""
+        truth, _, data = uneven(np.random.default_rng(0), sd=0.0, noise=0.01)
+        whole = np.concatenate([data, data[:2]])
+        new = Observations.from_dense(whole, ~np.isnan(whole) & (np.arange(22) >= 20)[:, None, None])
+        stage = Whiten(1.0, (tuple(np.linspace(-2, 2, 20)), (), STAGE.spreads[2]))
+        fit = tensorfill.complete(Observations.from_dense(data), method=TuckerAls(rank=2), whiten=stage, **OPTIONS)
+        starts = []
+
+        def solve(recipe, problem, start, *args, **options):
+            starts.append(start)
+            return run(recipe, problem, start, *args, **options)
+
+        monkeypatch.setattr("tensorfill.choosing.updating.run", solve)
+        fit.update(new)
+        error = starts[-1].to_dense()[20:] - truth[:2]
+        assert np.sqrt(np.mean(error**2)) < 0.01 * truth.std()
+
     def test_new_labels_between_the_old_ones_keep_the_spreads_of_those(self):
         stage = Whiten(1.0, ((0.5, -0.5), ()))
         assert stage.renumbered((3, 4), [np.array([0, 2]), None]) == Whiten(1.0, ((0.5, 0.0, -0.5), ()))
