@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .choosing.stages.graphs import Graphs as Graphs
     from .choosing.stages.polish import Polish as Polish
     from .choosing.stages.smooth_field import SmoothField as SmoothField
+    from .choosing.stages.whiten import Whiten as Whiten
     from .comparison import compare as compare
     from .completion import complete as complete
     from .fit import Fit as Fit
@@ -76,6 +77,7 @@ _HOMES = {home.partition(":")[2]: home for home, _ in METHODS.values()} | {
     "Problem": "methods.problem:Problem",
     "SmoothField": "choosing.stages.smooth_field:SmoothField",
     "Status": "methods.base:Status",
+    "Whiten": "choosing.stages.whiten:Whiten",
     "compare": "comparison:compare",
     "complete": "completion:complete",
     "load": "fit:load",

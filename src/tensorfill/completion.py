@@ -69,6 +69,7 @@ def complete(
     laplacian: Mapping[Any, Any] | Stage | None = None,
     smooth: Sequence[int | str] | str | Stage | None = "auto",
     centre: bool | str | Stage = "auto",
+    whiten: str | Stage | None = "auto",
     refine: str | Stage | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
@@ -140,9 +141,13 @@ def complete(
         answer without them, and keeps it if it is better. For ``"logistic"`` and ``"poisson"`` they are scores, and
         ``"auto"`` fits them if that is better than scores of zero at the held-out entries. If both values are about
         equally frequent, it also tries without them.
+    whiten
+        A `Whiten` divides slices by the usual size of their errors first, so that slices that can be known well count
+        for more, and multiplies the answer again. It needs ``"square"``. ``"auto"`` leaves the data as it is for now,
+        and None does so always.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
-        penalty, and keeps that if the held-out error falls. This argument and the three before it also take a stage
+        penalty, and keeps that if the held-out error falls. This argument and the four before it also take a stage
         with all its settings, such as ``Centre()`` or those in `Fit.recipe`; it is then done, and nothing is held out
         for it.
     bounds
@@ -228,6 +233,7 @@ def complete(
         laplacian=laplacian,
         smooth=smooth,
         centre=centre,
+        whiten=whiten,
         refine=refine,
         choose=choose,
         start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,

@@ -17,7 +17,7 @@ from .adapters.wide_tables import ToWideTable
 from .choosing.completing import shown
 from .choosing.context import Context
 from .choosing.stages.scale import Scale, check_size
-from .choosing.updating import Thinned, grown, updated, with_graphs
+from .choosing.updating import Thinned, grown, updated, with_graphs, with_spreads
 from .losses import prepare
 from .methods.base import Status
 from .models.placed import core_of
@@ -55,7 +55,7 @@ def changes_by(
     sound = fit.observations if fit.corrupt is None else fit.observations.select(~fit.corrupt)
     raw = grown(fit.labels, sound, take_in(new, **_read_as_before(fit, new, how)))
     check_size(raw.all)
-    recipe = with_graphs(fit.recipe, raw, laplacian)
+    recipe = with_spreads(with_graphs(fit.recipe, raw, laplacian), raw)
     scale = Scale.of(raw.all, fit.loss, [recipe.method])
     old = None if raw.old is None else scale.down(_prepared(fit.loss, raw.old))
     data = replace(raw, old=old, new=scale.down(_prepared(fit.loss, raw.new)))

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import tensorfill
-from tensorfill import Centre, Choice, Clock, Graphs, Nort, Observations, Polish, Problem, SmoothField
+from tensorfill import Centre, Choice, Clock, Graphs, Nort, Observations, Polish, Problem, SmoothField, Whiten
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.recipe import Recipe
 from tensorfill.choosing.run import run
 from tensorfill.choosing.stages.base import After, Before, Lift, Reduced
-from tensorfill.choosing.stages.scale import Scale
 from tensorfill.choosing.stages.table import STAGES
 from tensorfill.graphs import chain
 from tensorfill.io.typed import decoded, encoded
@@ -28,6 +27,7 @@ from tests.refusal import refuses
 SETTINGS = {
     "scale": {"exponent": 5},
     "laplacian": {"laplacians": {0: chain(12)}, "mu": 0.3},
+    "whiten": {"exponent": 0.5, "spreads": (tuple(np.linspace(-1.0, 1.0, 12)), (), (0.0, 0.7) * 4)},
     "smooth": {"weights": {0: 1.0, 1: 0.5}, "stiffness": 0.1, "low_rank": True},
 }
 """Settings of the stages that need some."""
@@ -116,14 +116,34 @@ def test_what_is_reduced_comes_back(name):
 
 @of_kind(Before)
 def test_residuals_are_those_of_the_whole(name):
-    """What the reduced problem leaves of an entry is what the whole leaves of it, in the unit of the problem."""
+    """What the reduced problem says of an entry and leaves of it is what the whole does, back in the terms of that."""
+    whole = problem(empty=())
+    part = Reduced(whole).by([made(name)], Clock())
+    model = METHOD.solve(part.problem, rng=0).model
+    [lift] = part.lifts
+    inside, outside = part.problem.observations, whole.observations
+    found = lift.back(inside.with_values(model.predict(inside.coords)))
+    np.testing.assert_array_equal(lift.places(inside.coords), outside.coords)
+    np.testing.assert_allclose(lift.back(inside).values, outside.values, atol=1e-9)
+    np.testing.assert_allclose(found.values, part.whole(model).predict(outside.coords), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("scale", lambda coords: 2.0**5), ("whiten", lambda coords: np.exp(0.5 * log_sizes(coords)))],
+)
+def test_the_unit_of_residuals_is_what_the_stage_says(name, unit):
     whole = problem(empty=())
     part = Reduced(whole).by([made(name)], Clock())
     model = METHOD.solve(part.problem, rng=0).model
     inside, outside = part.problem.observations, whole.observations
-    left = inside.values - model.predict(inside.coords)
-    unit = 2.0**5 if isinstance(made(name), Scale) else 1.0
-    np.testing.assert_allclose(unit * left, outside.values - part.whole(model).predict(outside.coords), atol=1e-9)
+    left = unit(outside.coords) * (inside.values - model.predict(inside.coords))
+    np.testing.assert_allclose(left, outside.values - part.whole(model).predict(outside.coords), atol=1e-9)
+
+
+def log_sizes(coords):
+    """Return the summed log spreads of `SETTINGS`, by hand."""
+    return -1.0 + 2.0 * coords[:, 0] / 11 + 0.7 * (coords[:, 2] % 2)
 
 
 @of_kind(After)
@@ -149,7 +169,7 @@ def test_a_fit_repeats_from_it_without_holding_entries_out(name):
 
 def test_a_stage_of_another_kind_is_refused():
     data = problem().observations
-    for name, given in (("centre", 3), ("refine", "cp"), ("smooth", 1.5)):
+    for name, given in (("centre", 3), ("refine", "cp"), ("smooth", 1.5), ("whiten", True), ("whiten", "yes")):
         with pytest.raises((ValueError, TypeError), match=name):
             tensorfill.complete(data, method=METHOD, rng=0, **{name: given})
 
@@ -163,6 +183,13 @@ def test_a_stage_of_another_kind_is_refused():
         (lambda: SmoothField({1: 0.0}, 0.1, True), ["weight of mode 1", "0.0"]),
         (lambda: Graphs({}, mu=float("nan")), ["mu", "nan"]),
         (lambda: tensorfill.complete(problem().observations, centre=Polish(), rng=0), ["centre", "Centre", "Polish"]),
+        (lambda: tensorfill.complete(problem().observations, whiten=Polish(), rng=0), ["whiten", "Whiten", "Polish"]),
+        (lambda: tensorfill.complete(problem().observations, whiten=0.5, rng=0), ["whiten", "'auto', None", "0.5"]),
+        (lambda: Whiten(1.5, ()), ["exponent", "1.5"]),
+        (lambda: Whiten(float("nan"), ()), ["exponent", "nan"]),
+        (lambda: Whiten(1.0, ((0.0, float("inf")),)), ["spreads[0]", "finite"]),
+        (lambda: Whiten(1.0, ((), np.zeros((2, 2)))), ["spreads[1]", "(2, 2)"]),
+        (lambda: Whiten(1.0, (np.zeros(10_001),)), ["spreads[0]", "10,000"]),
     ],
 )
 def test_bad_settings_get_one_sentence(make, words):

@@ -20,6 +20,8 @@ CHOOSE = "choosing/choose.py"
 RUN = "choosing/run.py"
 JUDGING = "choosing/judging.py"
 POLISH = "choosing/stages/polish.py"
+WHITEN = "choosing/stages/whiten.py"
+WHITENED = "choosing/test_whiten.py"
 FIELD = "choosing/stages/smooth_field.py"
 OF_GAPS = "choosing/test_gaps.py"
 OF_SPLITS = "choosing/test_splits.py"
@@ -366,5 +368,82 @@ MUTANTS = (
         "self._folds != number",
         "self._folds == self._folds",
         ("choosing/test_judging.py::test_a_fold_is_not_seen_in_later_rounds_either",),
+    ),
+    Mutant(
+        "spreads are not halved",
+        WHITEN,
+        "np.clip(0.5 * np.log(",
+        "np.clip(np.log(",
+        (f"{WHITENED}::TestSpreads::test_planted_spreads_are_found_among_many_residuals",),
+    ),
+    Mutant(
+        "few residuals are believed",
+        WHITEN,
+        "found *= counts[mode] / (counts[mode] + SHRINKAGE)",
+        "found *= counts[mode] > 0",
+        (f"{WHITENED}::TestSpreads::test_few_residuals_say_little",),
+    ),
+    Mutant(
+        "one residual counts for any amount",
+        WHITEN,
+        "CLIP = 9.0",
+        "CLIP = 1e12",
+        (f"{WHITENED}::TestSpreads::test_one_huge_residual_moves_its_slice_a_little_and_no_other",),
+    ),
+    Mutant(
+        "large slices are cut off",
+        WHITEN,
+        "clipped / clipped.mean() * np.exp(2 * logs[mode][index])",
+        "np.minimum(squares / usual, CLIP)",
+        (f"{WHITENED}::TestSpreads::test_a_slice_of_truly_large_residuals_is_not_cut_off",),
+    ),
+    Mutant(
+        "whitened data is of another size",
+        WHITEN,
+        "logs[mode] = found - middle",
+        "logs[mode] = found",
+        (f"{WHITENED}::TestSpreads::test_the_mean_over_the_entries_is_zero",),
+    ),
+    Mutant(
+        "chance is something to gain",
+        WHITEN,
+        "- 2 * _chance(",
+        "- 0 * _chance(",
+        (f"{WHITENED}::TestSpreads::test_even_residuals_are_seldom_taken_for_uneven",),
+    ),
+    Mutant(
+        "long modes are whitened",
+        WHITEN,
+        "if size <= LONGEST}",
+        "if size <= LONGEST + 1}",
+        (f"{WHITENED}::TestSpreads::test_long_modes_are_left_alone_and_cost_nothing",),
+    ),
+    Mutant(
+        "the exponent does not matter",
+        WHITEN,
+        "np.exp(self.exponent * np.array(self.spreads[mode]))",
+        "np.exp(np.array(self.spreads[mode]))",
+        (f"{WHITENED}::TestTheStage::test_the_values_are_divided",),
+    ),
+    Mutant(
+        "a start is not divided",
+        WHITEN,
+        "{mode: 1 / own for mode, own in self.sizes.items()}",
+        "self.sizes",
+        ("choosing/test_stages.py::test_what_is_reduced_comes_back",),
+    ),
+    Mutant(
+        "the core of a whitened and centred fit has its effects",
+        "choosing/run.py",
+        "core is model and (not part.adds or isinstance(answer, Centred))",
+        "core is model",
+        (f"{WHITENED}::TestTheFrontDoor::test_a_file_keeps_it_and_a_fit_repeats_to_the_bit",),
+    ),
+    Mutant(
+        "new slices are compared with whitened entries as they are",
+        "choosing/updating.py",
+        "part.core(_folded_in(part.start(start), data, part.problem.observations))",
+        "_folded_in(start, data, part.problem.observations)",
+        (f"{WHITENED}::TestTheFrontDoor::test_new_slices_start_on_the_scale_of_the_data",),
     ),
 )

@@ -13,7 +13,7 @@ from ..algebra.tall import E, V
 from ..methods.base import Callback, Result, Status, Stopped, Unsuited
 from ..methods.nort import Nort
 from ..methods.objective import Objective, Smooth
-from ..models import Blend, Model
+from ..models import Blend, Centred, Model
 from ..models.placed import core_of
 from .context import Context
 from .recipe import Recipe
@@ -92,7 +92,10 @@ def run(
         model = stage.improve(part.problem, model, context.clock if result.finished else Clock())
         if recipe.method.can_start_from(model, part.problem):
             core = model
-    return replace(result, model=part.whole(model), core=None if core is model else part.core(core))
+    answer = part.whole(model)
+    # What a stage has added can be told from the answer of the method only where the model keeps the two apart.
+    is_plain = core is model and (not part.adds or isinstance(answer, Centred))
+    return replace(result, model=answer, core=None if is_plain else part.core(core))
 
 
 def _blended(

@@ -31,8 +31,9 @@ from .stages.graphs import checked_graphs
 from .stages.scale import check_size, rounded
 from .stages.smooth_field import smooth_modes
 from .stages.table import STAGES
+from .stages.whiten import Whiten, refusal
 
-LEFT_OPEN: dict[str, Any] = {"smooth": "auto", "centre": "auto", "refine": None}
+LEFT_OPEN: dict[str, Any] = {"smooth": "auto", "centre": "auto", "whiten": "auto", "refine": None}
 """What a caller who says nothing of a stage leaves to held-out entries."""
 
 
@@ -115,6 +116,11 @@ class Task:
                 "centre needs loss 'square' or 'huber', or a loss with `mean`, whose prediction is a score, but the "
                 f"loss is {loss!r}; leave it out."
             )
+        if isinstance(whiten := self.asked.get("whiten"), Whiten):
+            graphs = "laplacian" in asked
+            if graphs or not isinstance(self.loss, Square):
+                raise ValueError(refusal(self.loss, graphs=graphs))
+            whiten.check(self.observations.shape)
         if "refine" in asked and not isinstance(loss, Square):
             raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")
 
@@ -161,6 +167,7 @@ def taken_in(
     laplacian: Mapping[Any, Any] | Stage | None = None,
     smooth: Sequence[int | str] | str | Stage | None = "auto",
     centre: bool | str | Stage = "auto",
+    whiten: str | Stage | None = "auto",
     refine: str | Stage | None = None,
     choose: Choice | None = None,
     start: Model | None = None,
@@ -173,12 +180,15 @@ def taken_in(
     """
     if choose is not None and not isinstance(choose, Choice):
         raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
-    given = {"laplacian": laplacian, "centre": centre, "refine": refine, "smooth": smooth, **(others or {})}
+    given = {"laplacian": laplacian, "centre": centre, "whiten": whiten, "refine": refine, "smooth": smooth}
+    given |= others or {}
     for name, stage in given.items():
         if isinstance(stage, Stage) and not isinstance(stage, STAGES[name]):
             raise TypeError(f"{name} must be a {STAGES[name].__name__} if it is a stage, but {stage!r} was given.")
     if not isinstance(centre, bool | Stage) and centre != "auto":
         raise ValueError(f"centre must be True, False or 'auto', but {centre!r} was given.")
+    if whiten is not None and not isinstance(whiten, Stage) and not (isinstance(whiten, str) and whiten == "auto"):
+        raise ValueError(f"whiten must be 'auto', None or a Whiten, but {whiten!r} was given.")
     if refine is not None and not isinstance(refine, Stage):
         one_of(refine, "refine", ["tucker"])
     taken = take_in(data, missing=missing, value=value, layout=layout)

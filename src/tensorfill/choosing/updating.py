@@ -38,6 +38,7 @@ from .stages.centre import is_of_differences
 from .stages.empty_slices import EmptySlices
 from .stages.graphs import Graphs, checked_graphs
 from .stages.present_slices import Places, PresentSlices
+from .stages.whiten import Whiten
 
 HELD_OUT = 0.1
 """The share of the new entries that is held out for intervals."""
@@ -304,12 +305,22 @@ def with_graphs(recipe: Recipe, data: Grown, given: Mapping[Any, Any] | None) ->
     return replace(recipe, before=before)
 
 
+def with_spreads(recipe: Recipe, data: Grown) -> Recipe:
+    """Return the recipe with the spreads of all indices, old and new, where slices are whitened."""
+    before = tuple(
+        each.renumbered(data.new.shape, data.places) if isinstance(each, Whiten) else each for each in recipe.before
+    )
+    beside = tuple(replace(each, recipe=with_spreads(each.recipe, data)) for each in recipe.beside)
+    return replace(recipe, before=before, beside=beside)
+
+
 def _run(recipe: Recipe, data: Grown, start: Model, context: Context) -> Result:
     """Run a recipe, from an answer in which new slices are what fits their entries best."""
     problem = Problem(data.all, recipe.loss)  # type: ignore[arg-type]
     if is_of_differences(problem.loss):
         others = [stage for stage in recipe.before if not isinstance(stage, Graphs)]
-        start = _folded_in(start, data, Reduced(problem).by(others, context.clock).problem.observations)
+        part = Reduced(problem).by(others, context.clock)
+        start = part.core(_folded_in(part.start(start), data, part.problem.observations))
     tighter = replace(recipe, method=replace(recipe.method, tol=TIGHTER * recipe.method.tol))
     return run(tighter, problem, start, context, partial=True)
 

@@ -121,11 +121,16 @@ def _called(thing: Any, line: str) -> SourceText | None:
     arguments = []
     for name, value in unusual_fields(thing).items():
         made = source_of(value)
-        if isinstance(value, np.ndarray) and made.own:
+        if (isinstance(value, np.ndarray) and made.own) or _count(value) > MOST_NUMBERS:
             return None
         arguments.append(made.after(f"{name}="))
     call = _joined(f"{type(thing).__name__}(", arguments, ")")
     return dataclasses.replace(call, imports=call.imports | {line})
+
+
+def _count(value: Any) -> int:
+    """Return how many numbers there are in nested tuples."""
+    return sum(map(_count, value)) if isinstance(value, tuple) else 1
 
 
 def _is_default(value: Any, field: dataclasses.Field[Any]) -> bool:

@@ -72,6 +72,10 @@ class Offset(Lift):
         """Return what the mean and the effects leave of other entries."""
         return entries.with_values(entries.values - self.offset.predict(entries.coords))
 
+    def back(self, entries: Observations) -> Observations:
+        """Return other entries with the mean and the effects."""
+        return entries.with_values(entries.values + self.offset.predict(entries.coords))
+
 
 def effects_of(problem: Problem, clock: Clock | None = None) -> Additive:
     """Return the mean and the effects that fit a problem best; for scores, those so far if the clock expires."""

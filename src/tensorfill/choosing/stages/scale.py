@@ -169,6 +169,10 @@ class Unit(Lift):
         """Return the entries in the unit of the problem."""
         return self.scale.down(entries)
 
+    def back(self, entries: Observations) -> Observations:
+        """Return the entries in the units of the data."""
+        return self.scale.up(entries)
+
 
 def rounded(observations: Observations, dtype: DTypeLike) -> Observations:
     """Return the entries in another type, unless rounding would lose what distinguishes them.
