@@ -198,7 +198,7 @@ class Work:
         problem, _ = self._judged(methods[0], leave_out=True, robust=all(method.takes_robust for method in methods))
         if self._corrupt is not None and self._corrupt.any():
             corrupt = task.observations.select(self._corrupt)
-            parts = [(without(fitted, corrupt), without(held_out, corrupt)) for fitted, held_out in parts]
+            parts = [(entries_without(fitted, corrupt), entries_without(held_out, corrupt)) for fitted, held_out in parts]
         splits = [whole_split(*part, problem.loss, graphs) for part in parts]
         mu = next((stage.mu for stage in task.before if isinstance(stage, Graphs)), None)
         given = tuple(stage for stage in task.before if not isinstance(stage, Graphs | Centre))
@@ -335,7 +335,7 @@ def _for_all_entries(contest: Contest, scored: Scored) -> Recipe:
     )
 
 
-def without(entries: Observations, others: Observations) -> Observations:
+def entries_without(entries: Observations, others: Observations) -> Observations:
     """Return entries without those that have the coordinates of others."""
     own, theirs = joint_keys(entries.shape, entries.coords, others.coords)
     left_out = np.isin(own, theirs)
