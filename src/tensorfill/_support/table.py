@@ -79,6 +79,7 @@ STAGES = {
     "scale": "choosing.stages.scale:Scale",
     "present": "choosing.stages.present_slices:PresentSlices",
     "laplacian": "choosing.stages.graphs:Graphs",
+    "merge": "choosing.stages.merge:Merge",
     "centre": "choosing.stages.centre:Centre",
     "refine": "choosing.stages.polish:Polish",
     "smooth": "choosing.stages.smooth_field:SmoothField",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from .._support.checks import choice as one_of
 from .._support.checks import mode_number
+from .._support.clock import Clock
 from .._support.parallel import one_blas_thread
 from ..adapters.registry import take_in
 from ..graphs import KernelGraph
@@ -20,19 +22,21 @@ from ..losses import Loss, Robust, Square, make_loss, prepare
 from ..losses.robust import is_robust
 from ..methods.base import STAGES as AROUND
 from ..methods.base import Method
+from ..methods.problem import Problem
 from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
 from .recipe import Portion
-from .stages.base import After, Before, Stage
+from .stages.base import After, Before, Reduced, Stage, labels_behind, merging
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
+from .stages.merge import Merge, merge_of
 from .stages.scale import check_size, rounded
 from .stages.smooth_field import smooth_modes
 from .stages.table import STAGES
 
-LEFT_OPEN: dict[str, Any] = {"smooth": "auto", "centre": "auto", "refine": None}
+LEFT_OPEN: dict[str, Any] = {"merge": "auto", "smooth": "auto", "centre": "auto", "refine": None}
 """What a caller who says nothing of a stage leaves to held-out entries."""
 
 
@@ -86,6 +90,20 @@ class Task:
     def before(self) -> tuple[Before, ...]:
         """The stages before the method that are given with all their settings, in the order of the table."""
         return tuple(each for name in STAGES if isinstance(each := self.asked.get(name), Before))
+
+    @property
+    def merging(self) -> list[Before]:
+        """The stages before the method that give it a tensor with other modes."""
+        return merging(self.before)
+
+    @cached_property
+    def within(self) -> Observations:
+        """The entries by the modes that the method has."""
+        return Reduced(Problem(self.observations, Square())).by(self.merging, Clock()).problem.observations
+
+    def labels_within(self, labels: Labels) -> Labels:
+        """Return the labels of the tensor that the method has."""
+        return labels_behind(self.before, labels)
 
     @property
     def after(self) -> tuple[After, ...]:
@@ -157,6 +175,7 @@ def taken_in(
     smooth: Sequence[int | str] | str | Stage | None = "auto",
     centre: bool | str | Stage = "auto",
     refine: str | Stage | None = None,
+    merge: Sequence[Sequence[int | str]] | str | Stage | None = "auto",
     choose: Choice | None = None,
     start: Model | None = None,
     blend: bool | Sequence[Portion] = True,
@@ -168,7 +187,8 @@ def taken_in(
     """
     if choose is not None and not isinstance(choose, Choice):
         raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
-    given = {"laplacian": laplacian, "centre": centre, "refine": refine, "smooth": smooth, **(others or {})}
+    given = {"laplacian": laplacian, "centre": centre, "refine": refine, "smooth": smooth, "merge": merge}
+    given |= others or {}
     for name, stage in given.items():
         if isinstance(stage, Stage) and not isinstance(stage, STAGES[name]):
             raise TypeError(f"{name} must be a {STAGES[name].__name__} if it is a stage, but {stage!r} was given.")
@@ -181,6 +201,11 @@ def taken_in(
     observations = rounded(taken.observations, dtype)
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
+    given["merge"] = merge_of(merge, labels, observations.shape)
+    if isinstance(given["merge"], Merge):
+        _refuse_beside_merge(smooth, laplacian)
+        # A smooth field is added to the answer of the method, in which these modes are no longer.
+        smooth = smooth_by_number = None
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
     prepared, fitted = loss, observations
     if is_robust(loss):
@@ -203,6 +228,14 @@ def taken_in(
         beside=_checked_blend(blend),
     )
     return Job(task, observations, taken)
+
+
+def _refuse_beside_merge(smooth: Any, laplacian: Any) -> None:
+    """Refuse what speaks of neighbours along modes that may be merged."""
+    if laplacian is not None:
+        raise ValueError("laplacian does not go with merge, but both were given; leave one of them out.")
+    if smooth is not None and not (isinstance(smooth, str) and smooth == "auto"):
+        raise ValueError(f"smooth does not go with merge, but smooth={smooth!r} was given; leave one of them out.")
 
 
 def _checked_blend(blend: Any) -> tuple[Portion, ...]:

@@ -309,7 +309,7 @@ def _run(recipe: Recipe, data: Grown, start: Model, context: Context) -> Result:
     problem = Problem(data.all, recipe.loss)  # type: ignore[arg-type]
     if is_of_differences(problem.loss):
         others = [stage for stage in recipe.before if not isinstance(stage, Graphs)]
-        start = _folded_in(start, data, Reduced(problem).by(others, context.clock).problem.observations)
+        start = _folded_in(start, data, Reduced(problem).by(others, context.clock).placed)
     tighter = replace(recipe, method=replace(recipe.method, tol=TIGHTER * recipe.method.tol))
     return run(tighter, problem, start, context, partial=True)
 
