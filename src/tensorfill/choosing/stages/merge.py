@@ -1,7 +1,7 @@
 """Merging modes: the method has a tensor in which some modes, such as day and hour, are one.
 
-Data may be of low rank only if some of its modes are taken together: then every pair of a day and an hour has a column
-of its own in a factor. The method fits the merged tensor, which has fewer and longer modes, and its answer is looked up
+Data may be of low rank only if some of its modes are taken together: then every pair of a day and an hour has one row
+of a factor. The method fits the merged tensor, which has fewer and longer modes, and its answer is looked up
 there. A merged mode may have slices without any entry although no mode of the data has; as elsewhere, these get the
 mean of the others.
 """
