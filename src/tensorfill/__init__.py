@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .choosing.holdout.splits import Choice as Choice
     from .choosing.stages.centre import Centre as Centre
     from .choosing.stages.graphs import Graphs as Graphs
+    from .choosing.stages.merge import Merge as Merge
     from .choosing.stages.polish import Polish as Polish
     from .choosing.stages.smooth_field import SmoothField as SmoothField
     from .choosing.stages.whiten import Whiten as Whiten
@@ -71,6 +72,7 @@ _HOMES = {home.partition(":")[2]: home for home, _ in METHODS.values()} | {
     "Graphs": "choosing.stages.graphs:Graphs",
     "Interpolation": "methods.simple:Interpolation",
     "Mean": "methods.simple:Mean",
+    "Merge": "choosing.stages.merge:Merge",
     "Method": "methods.base:Method",
     "Observations": "observations:Observations",
     "Polish": "choosing.stages.polish:Polish",

@@ -36,7 +36,7 @@ from .choosing.doubts import (
 from .choosing.holdout.splits import Choice
 from .choosing.recipe import Portion
 from .choosing.search.base import Path
-from .choosing.stages.base import Stage
+from .choosing.stages.base import Reduced, Stage
 from .choosing.stages.present_slices import PresentSlices
 from .choosing.stages.table import STAGES
 from .choosing.suggested_loss import is_better, suggested_loss
@@ -71,6 +71,7 @@ def complete(
     centre: bool | str | Stage = "auto",
     whiten: str | Stage | None = "auto",
     refine: str | Stage | None = None,
+    merge: Sequence[Sequence[int | str]] | str | Stage | None = "auto",
     bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
     blend: bool | Sequence[Portion] = True,
@@ -150,6 +151,11 @@ def complete(
         penalty, and keeps that if the held-out error falls. This argument and the four before it also take a stage
         with all its settings, such as ``Centre()`` or those in `Fit.recipe`; it is then done, and nothing is held out
         for it.
+    merge
+        Groups of modes that the method treats as one, as in ``[("day", "hour")]`` or ``[(1, 2)]``, or a `Merge`. The
+        answer has all modes. Some data is of low rank only with such modes together. Settings of the method that name
+        modes by number count those of the merged tensor, in which a merged mode stands at the place of its first one.
+        It does not go with `smooth` or `laplacian`. With ``"auto"`` or None no modes are merged.
     bounds
         Predictions are clipped to (low, high); None means no limit, as in ``(0, None)``.
     choose
@@ -235,6 +241,7 @@ def complete(
         centre=centre,
         whiten=whiten,
         refine=refine,
+        merge=merge,
         choose=choose,
         start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
         blend=blend,
@@ -369,9 +376,10 @@ def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Jo
             f"start must have the shape of the data, {shape}, but it has {start.shape}; see Fit.update for more."
         )
     ordered = frozenset(job.task.ordered_modes)
-    problem, places = PresentSlices(ordered).reduce(Problem(job.task.observations, Square()), Clock())
-    near = None if job.task.start is None else places.start(job.task.start)
-    usable = near is not None and method.can_start_from(near, problem)
+    whole = Reduced(Problem(job.task.observations, Square()))
+    part = whole.by([PresentSlices(ordered), *job.task.merging], Clock())
+    near = None if job.task.start is None else part.start(job.task.start)
+    usable = near is not None and method.can_start_from(near, part.problem)
     return job if usable else replace(job, task=replace(job.task, start=None))
 
 

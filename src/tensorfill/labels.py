@@ -183,7 +183,7 @@ class Labels:
         given = _row(wanted)
         return _counted(given, self.names[mode]) if self.keys[mode] is None else self._finders[mode](given)
 
-    def merged(self, mode: int, wanted: ArrayLike) -> Merged:
+    def merged(self, mode: int, wanted: ArrayLike) -> MergedLabels:
         """Return the labels of a mode together with others, of which some may be new.
 
         Sorted numbers and dates stay sorted. Other new labels follow the known ones.
@@ -208,7 +208,7 @@ class Labels:
         else:
             merged = _row([*keys.tolist(), *dict.fromkeys(fresh.tolist())])
         whole = Labels((self.names[mode],), (merged,))
-        return Merged(merged, whole.positions(0, keys), whole.positions(0, given))
+        return MergedLabels(merged, whole.positions(0, keys), whole.positions(0, given))
 
     @cached_property
     def _finders(self) -> list[Finder]:
@@ -216,7 +216,7 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class MergedLabels:
     """Known and new labels of a mode.
 
     Parameters

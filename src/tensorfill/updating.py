@@ -16,10 +16,12 @@ from .adapters.restoring import regrown
 from .adapters.wide_tables import ToWideTable
 from .choosing.completing import shown
 from .choosing.context import Context
+from .choosing.stages.base import Reduced, merging
 from .choosing.stages.scale import Scale, check_size
 from .choosing.updating import Thinned, grown, updated, with_graphs, with_spreads
-from .losses import prepare
+from .losses import Square, prepare
 from .methods.base import Status
+from .methods.problem import Problem
 from .models.placed import core_of
 from .observations import Observations
 
@@ -56,7 +58,9 @@ def changes_by(
     raw = grown(fit.labels, sound, take_in(new, **_read_as_before(fit, new, how)))
     check_size(raw.all)
     recipe = with_spreads(with_graphs(fit.recipe, raw, laplacian), raw)
-    scale = Scale.of(raw.all, fit.loss, [recipe.method])
+    changed = merging(recipe.before)
+    entries = Reduced(Problem(raw.all, Square())).by(changed, Clock()).problem.observations
+    scale = Scale.of(entries, fit.loss, [recipe.method])
     old = None if raw.old is None else scale.down(_prepared(fit.loss, raw.old))
     data = replace(raw, old=old, new=scale.down(_prepared(fit.loss, raw.new)))
     clock = Clock(run["time_limit"])
@@ -64,7 +68,8 @@ def changes_by(
     with Interrupts(clock) as interrupts, Display(run["progress"]) as display, jobs, interrupts.welcome():
         along = Context(generator(run["rng"]), clock, display, run["callback"], interrupts, scale)
         thinned = Thinned.of(data, scale.down(fit.core or core_of(fit.model)), recipe)
-        along = replace(along, callback=shown(along, thinned.places))
+        within = Reduced(Problem(thinned.data.all, Square())).by(changed, clock)
+        along = replace(along, callback=shown(along, lambda model: thinned.places.model(within.whole(model))))
         answer = updated(scale.down(recipe), thinned, scale.down(fit.error_bars), along)
     answer = scale.up(answer, answer.recipe.method)
     same = raw.new.shape == fit.shape

@@ -55,6 +55,15 @@ class TestComplete:
         assert record["settings"]["max_iter"] == 500
         assert out.err == ""
 
+    def test_merged_modes(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        whole = np.outer(rng.standard_normal(12), rng.standard_normal(30)).reshape(12, 5, 6)
+        np.save(tmp_path / "a.npy", np.where(rng.random(whole.shape) < 0.6, whole, np.nan))
+        options = ["--merge", "1,2", "--method", "grow", "--json"]
+        out = said(capsys, "complete", tmp_path / "a.npy", "-o", tmp_path / "b.npy", *options)
+        assert json.loads(out.out)["around"]["merge"] == "the modes 1 and 2 were treated as one"
+        np.testing.assert_allclose(np.load(tmp_path / "b.npy"), whole, atol=1e-4)
+
     def test_the_answer_in_words(self, files, tmp_path, capsys):
         options = ["--method", "nort", "--interval", "0.8", "--no-smooth"]
         out = said(capsys, "complete", files / "a.npz", "--model", tmp_path / "m.npz", *options)

@@ -23,6 +23,7 @@ from tensorfill.models import (
     FoldedColumns,
     FoldedLowRank,
     Linked,
+    Merged,
     Placed,
     TensorRing,
     TensorTrain,
@@ -244,6 +245,42 @@ def placed_blend(shape, rng):
     return placed(blend, shape, rng)
 
 
+def merged(factory, shape, rng):
+    """Return a model of a tensor with its first and last modes merged, and with them apart if there are only two."""
+    ndim = len(shape)
+    groups = {2: [], 3: [(0, 2)], 4: [(0, 3)]}.get(ndim, [(0, ndim - 1), (1, ndim - 2)])
+    parts = [next((list(group) for group in groups if mode in group), [mode]) for mode in range(ndim)]
+    parts = [part for mode, part in enumerate(parts) if part[0] == mode]
+    small, dense = factory(tuple(math.prod(shape[mode] for mode in part) for part in parts), rng)
+    order = [mode for part in parts for mode in part]
+    dense = dense.reshape([shape[mode] for mode in order]).transpose(np.argsort(order))
+    return Merged(small, shape, groups), dense
+
+
+def merged_cp(shape, rng):
+    return merged(cp, shape, rng)
+
+
+def merged_folded(shape, rng):
+    return merged(folded, shape, rng)
+
+
+def merged_tucker_float32(shape, rng):
+    return merged(tucker_float32, shape, rng)
+
+
+def merged_centred(shape, rng):
+    return merged(centred_tucker, shape, rng)
+
+
+def merged_placed(shape, rng):
+    return merged(placed_cp, shape, rng)
+
+
+def placed_merged(shape, rng):
+    return placed(merged_cp, shape, rng)
+
+
 # A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
 FACTORIES = [
     folded,
@@ -279,6 +316,12 @@ FACTORIES = [
     blend,
     blend_float32,
     placed_blend,
+    merged_cp,
+    merged_folded,
+    merged_tucker_float32,
+    merged_centred,
+    merged_placed,
+    placed_merged,
 ]
 
 

@@ -55,7 +55,7 @@ def candidates(
         )
     found: list[Method] = []
     for each in several:
-        made = _with_mode_numbers(make_method(each, settings), job.labelled.labels)
+        made = _with_mode_numbers(make_method(each, settings), task.labels_within(job.labelled.labels))
         try:
             _check(made, task)
         except ValueError as refusal:
@@ -87,7 +87,7 @@ def _check(method: Method, task: Task) -> None:
     loss: Any = task.loss
     if is_robust(loss):
         loss = make_robust(loss) if method.takes_robust else Square()
-    method.check(Problem(task.observations, loss))
+    method.check(Problem(task.within, loss))
 
 
 def _naming_others(refusal: ValueError, task: Task) -> ValueError:

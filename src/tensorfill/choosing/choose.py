@@ -35,7 +35,7 @@ from .search.base import PathPoint, Trial
 from .search.table import search_for
 from .search.trials import Trials
 from .simple import simple_answers, stage_alone
-from .stages.base import After, Before
+from .stages.base import After, Before, Reduced, merging
 from .stages.centre import Centre, can_centre, is_of_differences
 from .stages.table import stages_after
 
@@ -72,7 +72,7 @@ class Contest:
     given
         Further stages before the method that are given, and done to the splits already.
     unordered
-        Modes whose labels have no order.
+        Modes whose labels have no order, of the tensor that the methods have.
     judged
         The losses of all answers so far at the held-out entries.
     finalists
@@ -99,13 +99,18 @@ class Contest:
         return [point for trials in self.searches for point in trials.points]
 
     @cached_property
+    def within(self) -> Problem:
+        """All entries by the modes that the methods have."""
+        return Reduced(self.problem).by(merging(self.given), self.context.clock).problem
+
+    @cached_property
     def proposed(self) -> dict[type[After], Sequence[Sequence[After]]]:
         """The settings to try of each stage after the method."""
         found: dict[type[After], Sequence[Sequence[After]]] = {}
         for kind in stages_after():
             asked = self.asked.get(kind.name, "auto")
             without = {*self.graphs, *(self.unordered if asked == "auto" else ())}
-            found[kind] = [[asked]] if isinstance(asked, kind) else kind.proposed(self.problem, asked, without)
+            found[kind] = [[asked]] if isinstance(asked, kind) else kind.proposed(self.within, asked, without)
         return found
 
     @cached_property

@@ -7,7 +7,7 @@ of each index. While an answer is put together, Ctrl-C is only noted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,7 +41,7 @@ from .run import run, status_of
 from .scored import Scored
 from .search.base import PathPoint
 from .simple import effects_alone
-from .stages.base import Lift, Reduced
+from .stages.base import Before, Lift, Reduced
 from .stages.centre import Centre, is_of_differences
 from .stages.empty_slices import EmptySlices, fill_empty_slices
 from .stages.graphs import Graphs, with_widths
@@ -151,14 +151,15 @@ class Work:
         cls, task: Task, methods: Sequence[Method], context: Context, *, only_if_corrupt: bool = False
     ) -> tuple[Work, list[Method]]:
         """Return the work of a task, and its methods in the same unit."""
-        scale = Scale.of(task.observations, task.loss, methods)
+        scale = Scale.of(task.within, task.loss, methods)
         task = scale.down(task)
         whole = Problem(task.observations, task.loss)  # type: ignore[arg-type]
         problem, places = PresentSlices(frozenset(task.ordered_modes)).reduce(whole, context.clock)
         start = None if task.start is None else places.start(task.start)
         task = replace(task, observations=problem.observations, start=start)
         context = replace(context, scale=scale)
-        context = replace(context, callback=shown(context, places))
+        within = Reduced(problem).by(task.merging, context.clock)
+        context = replace(context, callback=shown(context, lambda model: places.model(within.whole(model))))
         work = cls(task, context, places, only_if_corrupt=only_if_corrupt)
         return work, [scale.down(each) for each in methods]
 
@@ -171,9 +172,11 @@ class Work:
                 leave_out = bool(task.beside) or method.square_only
                 problem, near = self._judged(method, leave_out=leave_out, robust=method.takes_robust)
                 start = near if task.start is None else task.start
-                if task.start is not None and not method.can_start_from(task.start, problem):
+                part = Reduced(problem).by(task.merging, context.clock)
+                own = None if task.start is None else part.start(task.start)
+                if own is not None and not method.can_start_from(own, part.problem):
                     # The method says what it can start from.
-                    method.prepare(problem, task.start, context.rng)
+                    method.prepare(part.problem, own, context.rng)
                 context.display.begin("fitting", method.max_iter, method.tol)
                 recipe = Recipe(task.before, method=method, after=task.after, beside=task.beside, loss=problem.loss)
                 result = run(recipe, problem, start, context)
@@ -198,12 +201,17 @@ class Work:
         problem, _ = self._judged(methods[0], leave_out=True, robust=all(method.takes_robust for method in methods))
         if self._corrupt is not None and self._corrupt.any():
             corrupt = task.observations.select(self._corrupt)
-            parts = [(entries_without(fitted, corrupt), entries_without(held_out, corrupt)) for fitted, held_out in parts]
+            parts = [
+                (entries_without(fitted, corrupt), entries_without(held_out, corrupt)) for fitted, held_out in parts
+            ]
         splits = [whole_split(*part, problem.loss, graphs) for part in parts]
         mu = next((stage.mu for stage in task.before if isinstance(stage, Graphs)), None)
         given = tuple(stage for stage in task.before if not isinstance(stage, Graphs | Centre))
         splits = [replace(split, mu=mu).by(given, context.clock) for split in splits]
-        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given, task.unordered)
+        unordered = task.unordered
+        for stage in task.merging:
+            unordered = stage.numbers(unordered, task.observations.ndim)
+        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given, unordered)
         return self._contest
 
     def best_of(self, methods: Sequence[Method], *, every: bool, simple: bool = False, blend: bool = False) -> Answer:
@@ -231,20 +239,28 @@ class Work:
         if robust:
             return Problem(entries, make_robust(loss)), None  # type: ignore[arg-type]
         context.display.begin("looking for corrupt entries", None)
-        watch = Watch(context.callback, context.clock, self._keep_rough)
+        # Of low rank is what the method has, in which modes may be merged.
+        part = Reduced(Problem(entries, Square())).by(self.task.merging, context.clock)
+        within = part.problem.observations
+
+        def keep(method: Method, result: Result) -> None:
+            self._rough = method, replace(result, model=part.core(result.model))
+
+        watch = Watch(context.callback, context.clock, keep)
         ranks: Any = {"modes": getattr(method, "modes", None), "max_rank": getattr(method, "max_rank", None)}
         if leave_out:
-            self._corrupt = corrupt_entries(entries, **ranks, rng=context.rng, watch=watch)
+            corrupt = corrupt_entries(within, **ranks, rng=context.rng, watch=watch)
+            # The merged tensor may have the entries in another order.
+            numbered = within.astype(np.float64).with_values(np.arange(len(within)))
+            placed = replace(part, problem=Problem(numbered, Square())).placed
+            self._corrupt = corrupt[placed.values.astype(np.int64)]
             if self._only_if_corrupt and not self._corrupt.any():
                 raise NothingCorrupt
             self.fitted = entries.select(~self._corrupt)
             return Problem(self.fitted, Square()), None
-        rough = rough_fit(Problem(entries, Square()), **ranks, rng=context.rng, watch=watch)
+        rough = rough_fit(part.problem, **ranks, rng=context.rng, watch=watch)
         cut = named_robust(loss, rough.noise).cut_at(EFFICIENT * rough.noise)  # type: ignore[arg-type]
-        return Problem(entries, cut), rough.model
-
-    def _keep_rough(self, method: Method, result: Result) -> None:
-        self._rough = method, result
+        return Problem(entries, cut), None if rough.model is None else part.core(rough.model)
 
     def _refitted(self, contest: Contest, scored: Scored) -> tuple[Recipe, Result]:
         """Fit all entries with what was chosen."""
@@ -255,7 +271,8 @@ class Work:
         parts = (scored, *(each for _, each in scored.beside))
         starts = [None if part.near is None else contest.splits[0].core(part.near) for part in parts]
         result = run(recipe, problem, starts, self.context, thoroughly=not trial.early)
-        if not result.finished and not (starts[0] and method.can_start_from(starts[0], problem)):
+        near = scored.near
+        if not result.finished and not (near is not None and method.can_start_from(near, contest.splits[0].problem)):
             # The finished answer without the held-out entries is better than half of one with them.
             return replace(recipe, method=trial.method), replace(result, model=scored.whole_model)
         return _resolved(recipe, problem), result
@@ -294,7 +311,7 @@ class Work:
                 return self._with_error_bars(contest, scored, recipe, replace(result, status=status))
             result = replace(scored.trial.results[0], model=scored.whole_model, status=status)
             core = None if not scored.recipe.after else contest.splits[0].core(scored.trial.models[0])
-            recipe = replace(scored.recipe, loss=contest.problem.loss)
+            recipe = replace(scored.recipe, before=_before(contest, scored), loss=contest.problem.loss)
             return self._with_error_bars(contest, scored, recipe, replace(result, core=core))
         recipe, result = self._simplest()
         return Answer(recipe, replace(result, status=status), corrupt=self._corrupt_beside(result.model))
@@ -313,7 +330,7 @@ class Work:
         scored = effects_alone([Split(Problem(moved, loss), held_out=moved)], self.context.clock)
         model = scored.whole_model
         if self._rough is not None and _usual_error(self._rough[1].model, data) < _usual_error(model, data):
-            return Recipe(method=self._rough[0], loss=loss), self._rough[1]
+            return Recipe(tuple(self.task.merging), method=self._rough[0], loss=loss), self._rough[1]
         recipe = Recipe((Centre(),), method=Effects(), loss=loss)
         return recipe, replace(scored.trial.results[0], model=model)
 
@@ -324,15 +341,20 @@ class Work:
 
 def _for_all_entries(contest: Contest, scored: Scored) -> Recipe:
     """Return the recipe for all entries, with what was chosen on the splits."""
-    mu = contest.splits[0].mu
-    graphs = (Graphs(contest.graphs, scored.trial.point.mu if mu is None else mu),) if contest.graphs else ()
     return replace(
         scored.recipe,
-        before=(*graphs, *contest.given, *scored.recipe.before),
+        before=_before(contest, scored),
         method=scored.final(len(contest.problem.observations)),
         beside=tuple(Portion(weight, _for_all_entries(contest, each)) for weight, each in scored.beside),
         loss=contest.problem.loss,
     )
+
+
+def _before(contest: Contest, scored: Scored) -> tuple[Before, ...]:
+    """Return all stages before the method, with those that were done to the splits already."""
+    mu = contest.splits[0].mu
+    graphs = (Graphs(contest.graphs, scored.trial.point.mu if mu is None else mu),) if contest.graphs else ()
+    return (*graphs, *contest.given, *scored.recipe.before)
 
 
 def entries_without(entries: Observations, others: Observations) -> Observations:
@@ -354,7 +376,7 @@ def resemblance(contest: Contest, model: Model, missing: Integers | None) -> Flo
     """Return how many missing entries each held-out entry stands for; None if they are not compared."""
     if missing is None:
         return None
-    parts = [(split.held_out.coords, split.problem.observations) for split in contest.splits]
+    parts = [(split.held_out.coords, split.placed) for split in contest.splits]
     return weights_of(parts, missing, model, only_alike=contest.holdout.is_unlike)
 
 
@@ -397,8 +419,11 @@ def filled(answer: Answer, places: Lift, entries: Observations, without: tuple[i
     return replace(answer, recipe=recipe, result=result, error_bars=bars)
 
 
-def shown(context: Context, places: Lift) -> Callback:
-    """Return a callback that shows each iteration, and then asks the caller's own, in the units of the data."""
+def shown(context: Context, whole: Callable[[Model], Model]) -> Callback:
+    """Return a callback that shows each iteration, and then asks the caller's own, in the units of the data.
+
+    `whole` makes a model of the whole tensor of one that the method has.
+    """
     scale = context.scale
 
     def callback(record: Record, model: Model) -> object:
@@ -406,16 +431,16 @@ def shown(context: Context, places: Lift) -> Callback:
         context.display.iteration(record)
         if context.callback is None:
             return None
-        return context.callback(record, scale.up(places.model(model)))
+        return context.callback(record, scale.up(whole(model)))
 
     return callback
 
 
 def _resolved(recipe: Recipe, problem: Problem) -> Recipe:
     """Return the recipe with the defaults of its method that depend on the problem spelled out."""
-    graphs = [stage for stage in recipe.before if isinstance(stage, Graphs)]
+    reshaping = [stage for stage in recipe.before if isinstance(stage, Graphs) or stage.other_modes]
     beside = tuple(replace(each, recipe=_resolved(each.recipe, problem)) for each in recipe.beside)
-    method = recipe.method.resolved(Reduced(problem).by(graphs, Clock()).problem)
+    method = recipe.method.resolved(Reduced(problem).by(reshaping, Clock()).problem)
     return replace(recipe, method=method, beside=beside)
 
 

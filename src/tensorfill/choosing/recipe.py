@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from .._support.checks import real_number
+from ..labels import Labels
 from ..losses import Loss, Square
 from ..losses.robust import Robust
 from ..methods.base import Method
 from .holdout.kinds import Holdout
-from .stages.base import After, Before, Stage
+from .stages.base import After, Before, Stage, labels_behind, merging
 
 S = TypeVar("S", bound=Stage)
 
@@ -115,6 +116,16 @@ class Recipe:
         """Return the recipe for this many times the entries that its settings were chosen for."""
         beside = tuple(replace(each, recipe=each.recipe.rescaled(growth)) for each in self.beside)
         return replace(self, method=self.method.rescaled(growth), beside=beside)
+
+    def labels_within(self, labels: Labels) -> Labels:
+        """Return the labels of the tensor that the method has, from those of the data; modes may be merged there."""
+        return labels_behind(self.before, labels)
+
+    def mode_within(self, mode: int, ndim: int) -> int:
+        """Return the mode of that tensor that a mode of the data, of this order, belongs to."""
+        for stage in merging(self.before):
+            [mode] = stage.numbers([mode], ndim)
+        return mode
 
     @property
     def rounds(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from .._support.checks import choice as one_of
 from .._support.checks import mode_number
+from .._support.clock import Clock
 from .._support.parallel import one_blas_thread
 from ..adapters.registry import take_in
 from ..graphs import KernelGraph
@@ -20,20 +22,22 @@ from ..losses import Loss, Robust, Square, make_loss, prepare
 from ..losses.robust import is_robust
 from ..methods.base import STAGES as AROUND
 from ..methods.base import Method
+from ..methods.problem import Problem
 from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
 from .recipe import Portion
-from .stages.base import After, Before, Stage
+from .stages.base import After, Before, Reduced, Stage, labels_behind, merging
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
+from .stages.merge import Merge, merge_of
 from .stages.scale import check_size, rounded
 from .stages.smooth_field import smooth_modes
 from .stages.table import STAGES
 from .stages.whiten import Whiten, refusal
 
-LEFT_OPEN: dict[str, Any] = {"smooth": "auto", "centre": "auto", "whiten": "auto", "refine": None}
+LEFT_OPEN: dict[str, Any] = {"merge": "auto", "smooth": "auto", "centre": "auto", "whiten": "auto", "refine": None}
 """What a caller who says nothing of a stage leaves to held-out entries."""
 
 
@@ -89,6 +93,20 @@ class Task:
         return tuple(each for name in STAGES if isinstance(each := self.asked.get(name), Before))
 
     @property
+    def merging(self) -> list[Before]:
+        """The stages before the method that give it a tensor with other modes."""
+        return merging(self.before)
+
+    @cached_property
+    def within(self) -> Observations:
+        """The entries by the modes that the method has."""
+        return Reduced(Problem(self.observations, Square())).by(self.merging, Clock()).problem.observations
+
+    def labels_within(self, labels: Labels) -> Labels:
+        """Return the labels of the tensor that the method has."""
+        return labels_behind(self.before, labels)
+
+    @property
     def after(self) -> tuple[After, ...]:
         """The stages after the method that are given with all their settings, in the order of the table."""
         return tuple(each for name in STAGES if isinstance(each := self.asked.get(name), After))
@@ -120,6 +138,8 @@ class Task:
             graphs = "laplacian" in asked
             if graphs or not isinstance(self.loss, Square):
                 raise ValueError(refusal(self.loss, graphs=graphs))
+            if self.merging:
+                raise ValueError("whiten does not go with merge, but both were given; leave one of them out.")
             whiten.check(self.observations.shape)
         if "refine" in asked and not isinstance(loss, Square):
             raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")
@@ -169,6 +189,7 @@ def taken_in(
     centre: bool | str | Stage = "auto",
     whiten: str | Stage | None = "auto",
     refine: str | Stage | None = None,
+    merge: Sequence[Sequence[int | str]] | str | Stage | None = "auto",
     choose: Choice | None = None,
     start: Model | None = None,
     blend: bool | Sequence[Portion] = True,
@@ -180,7 +201,8 @@ def taken_in(
     """
     if choose is not None and not isinstance(choose, Choice):
         raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
-    given = {"laplacian": laplacian, "centre": centre, "whiten": whiten, "refine": refine, "smooth": smooth}
+    given: dict[str, Any] = {"laplacian": laplacian, "merge": merge, "centre": centre, "whiten": whiten}
+    given |= {"refine": refine, "smooth": smooth}
     given |= others or {}
     for name, stage in given.items():
         if isinstance(stage, Stage) and not isinstance(stage, STAGES[name]):
@@ -196,6 +218,11 @@ def taken_in(
     observations = rounded(taken.observations, dtype)
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
+    given["merge"] = merge_of(merge, labels, observations.shape)
+    if isinstance(given["merge"], Merge):
+        _refuse_beside_merge(smooth, laplacian)
+        # A smooth field is added to the answer of the method, in which these modes are no longer.
+        smooth = smooth_by_number = None
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
     loss = Square() if _is_auto(loss) else loss
     prepared, fitted = _as_fitted(observations, loss)
@@ -226,6 +253,14 @@ def _as_fitted(observations: Observations, loss: Any) -> tuple[Any, Observations
         return loss, without_gross_sizes(observations)
     prepared, values = prepare(make_loss(loss), observations.values)
     return prepared, observations if values is observations.values else observations.with_values(values)
+
+
+def _refuse_beside_merge(smooth: Any, laplacian: Any) -> None:
+    """Refuse what speaks of neighbours along modes that may be merged."""
+    if laplacian is not None:
+        raise ValueError("laplacian does not go with merge, but both were given; leave one of them out.")
+    if smooth is not None and not (isinstance(smooth, str) and smooth == "auto"):
+        raise ValueError(f"smooth does not go with merge, but smooth={smooth!r} was given; leave one of them out.")
 
 
 def _checked_blend(blend: Any) -> tuple[Portion, ...]:

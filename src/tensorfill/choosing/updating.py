@@ -33,7 +33,7 @@ from .error_bars import ErrorBars
 from .holdout.held_out import HeldOut
 from .recipe import Recipe
 from .run import run
-from .stages.base import Lift, Reduced
+from .stages.base import Lift, Reduced, merging
 from .stages.centre import is_of_differences
 from .stages.empty_slices import EmptySlices
 from .stages.graphs import Graphs, checked_graphs
@@ -320,7 +320,10 @@ def _run(recipe: Recipe, data: Grown, start: Model, context: Context) -> Result:
     if is_of_differences(problem.loss):
         others = [stage for stage in recipe.before if not isinstance(stage, Graphs)]
         part = Reduced(problem).by(others, context.clock)
-        start = part.core(_folded_in(part.start(start), data, part.problem.observations))
+        if merging(others):
+            start = _folded_in(start, data, part.placed)
+        else:
+            start = part.core(_folded_in(part.start(start), data, part.problem.observations))
     tighter = replace(recipe, method=replace(recipe.method, tol=TIGHTER * recipe.method.tol))
     return run(tighter, problem, start, context, partial=True)
 

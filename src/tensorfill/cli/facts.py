@@ -107,7 +107,7 @@ def _ranks(fit: Fit) -> str:
     """Return each rank with the name of its mode."""
     from ..plots.naming import rank_names
 
-    names = rank_names(fit.labels, fit.modes, len(fit.ranks))
+    names = rank_names(fit.recipe.labels_within(fit.labels), fit.modes, len(fit.ranks))
     if names == ["rank"]:
         return str(fit.ranks[0])
     return ", ".join(f"{name}: {rank}" for name, rank in zip(names, fit.ranks, strict=True))

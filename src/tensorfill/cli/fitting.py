@@ -28,13 +28,22 @@ def add_fitting(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--bounds", nargs=2, type=_bound, metavar=("LOW", "HIGH"), help="clip predictions to these; none is no limit"
     )
+    group.add_argument(
+        "--merge",
+        action="append",
+        type=_named_modes,
+        metavar="MODES",
+        help="modes that the method treats as one, as in day,hour; give it again for another group",
+    )
     add_choosing(parser)
 
 
 def fitting(given: argparse.Namespace) -> dict[str, Any]:
     """Validate the options, and return the arguments of `tensorfill.complete`."""
     bounds = None if given.bounds is None else tuple(given.bounds)
-    return method_and_settings(given) | stages(given) | {"bounds": bounds, "choose": choosing(given)}
+    merge = "auto" if given.merge is None else given.merge
+    others = {"bounds": bounds, "merge": merge, "choose": choosing(given)}
+    return method_and_settings(given) | stages(given) | others
 
 
 def add_method(parser: argparse.ArgumentParser) -> None:
@@ -199,7 +208,12 @@ def names(text: str) -> list[str]:
 
 def _modes(text: str) -> list[int | str] | str:
     """Return modes by number or name, or ``"auto"``."""
-    return text if text == "auto" else [_mode(part) for part in names(text)]
+    return text if text == "auto" else _named_modes(text)
+
+
+def _named_modes(text: str) -> list[int | str]:
+    """Return modes by number or name."""
+    return [_mode(part) for part in names(text)]
 
 
 def _mode(text: str) -> int | str:

@@ -26,6 +26,7 @@ BY_SIGNAL = 128
 """The exit code is this plus the number of the signal: 130 for Ctrl-C and 143 for SIGTERM."""
 
 ELSEWHERE = {
+    "merge": "--merge",
     "output": "-o",
     "everywhere": "--everywhere",
     "interval": "--interval",

@@ -153,7 +153,7 @@ def complete(
                     if path is not None:
                         clock.journal = SpreadJournal(journal, session.crew, session.cut)
                     context = Context(random, clock, display, callback, interrupts)
-                    context = replace(context, callback=shown(context, Lift()))
+                    context = replace(context, callback=shown(context, Lift().model))
                     method, result, points = _answered(session, method, share, context)
                     model = session.left_there(result.model)
         _warn_of_empty_slices(table)

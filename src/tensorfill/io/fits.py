@@ -33,7 +33,7 @@ from .typed import encoded
 if TYPE_CHECKING:
     from ..fit import Fit
 
-WHOLE = ("modes", "ranks", "columns", "kept")
+WHOLE = ("modes", "ranks", "columns", "kept", "places")
 """The arrays of models that hold whole numbers."""
 
 HELD_OUT = ("coords", "observed", "predicted")

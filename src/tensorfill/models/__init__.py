@@ -8,6 +8,7 @@ from .cp import CPModel
 from .dense import Dense
 from .folded import FoldedLowRank
 from .linked import Linked
+from .merged import Merged
 from .placed import Placed
 from .ring import TensorRing, TensorTrain
 from .tucker import Tucker
@@ -21,6 +22,7 @@ __all__ = [
     "FoldedColumns",
     "FoldedLowRank",
     "Linked",
+    "Merged",
     "Model",
     "Placed",
     "TensorRing",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._support.types import Floats, Integers, Matrix
 from .base import MODELS, Model
 from .centred import Centred
+from .merged import Merged
 from .slices import Neighbours, Slices
 
 INNER = "inner."
@@ -233,4 +234,6 @@ def core_of(model: Model) -> Model:
     """Return what a method can start from: a model without the mean and the effects."""
     if isinstance(model, Placed):
         return Placed(core_of(model.model), model.slices)
+    if isinstance(model, Merged):
+        return Merged(core_of(model.model), model.shape, model.groups)
     return model.model if isinstance(model, Centred) else model

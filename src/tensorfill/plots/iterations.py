@@ -126,7 +126,7 @@ def ranks(
 
     across = fit.history[against]
     table = np.array([record.ranks for record in fit.history], dtype=np.float64).reshape(len(across), -1)
-    names = rank_names(fit.labels, ranked_modes(fit), table.shape[1])
+    names = rank_names(fit.recipe.labels_within(fit.labels), ranked_modes(fit), table.shape[1])
     for place, column in enumerate(table.T):
         # Modes often have the same rank: the later ones are thinner, so that the earlier ones are visible behind them.
         width = 1.4 + 1.8 * (table.shape[1] - 1 - place)

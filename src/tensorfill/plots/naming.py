@@ -58,7 +58,7 @@ def rank_names(labels: Labels | None, modes: Sequence[int], count: int) -> list[
 
 def rank_modes(fit: Fit) -> tuple[int, ...]:
     """Return the mode that each rank of a fit belongs to; none for a model such as CP, which has a single rank."""
-    return _modes_of_ranks(ranked_modes(fit), len(fit.ranks), len(fit.shape))
+    return _modes_of_ranks(ranked_modes(fit), len(fit.ranks), len(fit.recipe.labels_within(fit.labels).names))
 
 
 def _modes_of_ranks(modes: Sequence[int], count: int, order: int) -> tuple[int, ...]:
@@ -74,8 +74,8 @@ def ranked_modes(fit: Fit) -> tuple[int, ...]:
 
 
 def _component_modes(model: Model) -> tuple[int, ...]:
-    from ..models import Centred, FoldedColumns, FoldedLowRank, Placed
+    from ..models import Centred, FoldedColumns, FoldedLowRank, Merged, Placed
 
-    if isinstance(model, Centred | Placed):
+    if isinstance(model, Centred | Merged | Placed):
         return _component_modes(model.model)
     return tuple(part.mode for part in model.components) if isinstance(model, FoldedLowRank | FoldedColumns) else ()

@@ -66,6 +66,7 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
     from matplotlib.ticker import MaxNLocator
 
     every = np.concatenate([values for _, values in found])
+    labels = fit.recipe.labels_within(fit.labels)
     for place, (mode, values) in enumerate(found):
         # Numbered from 1: the tenth singular value is at 10.
         panel.plot(
@@ -75,7 +76,7 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
             marker=MARKERS[place % len(MARKERS)],
             markersize=5,
             linewidth=1.4,
-            label=f"{name_of(fit.labels, mode)}: {len(values)}",
+            label=f"{name_of(labels, mode)}: {len(values)}",
         )
     if logarithmic(every):
         panel.set_yscale("log")
@@ -94,10 +95,10 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
 
 def spectra(model: Model) -> list[tuple[int, Floats]]:
     """Return modes with their singular values; none for a model that is stored entry by entry."""
-    from ..models import Centred, FoldedColumns, FoldedLowRank, Placed, Tucker
+    from ..models import Centred, FoldedColumns, FoldedLowRank, Merged, Placed, Tucker
     from ..models.cp import CPModel
 
-    if isinstance(model, Centred | Placed):
+    if isinstance(model, Centred | Merged | Placed):
         return spectra(model.model)
     if isinstance(model, FoldedLowRank | FoldedColumns):
         return [(part.mode, np.asarray(part.s, dtype=np.float64)) for part in model.components]

@@ -27,7 +27,8 @@ def call_without_search(fit: Fit) -> str | None:
         return None
     arguments = fit.recipe.arguments()
     if fit.modes:
-        named = tuple(fit.labels.called(mode) for mode in fit.modes)
+        labels = fit.recipe.labels_within(fit.labels)
+        named = tuple(labels.called(mode) for mode in fit.modes)
         arguments["method"] = dataclasses.replace(fit.method, modes=named)  # type: ignore[call-arg]
     return _call(fit, arguments)
 

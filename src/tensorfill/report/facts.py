@@ -180,11 +180,11 @@ def baselines(fit: Fit) -> list[tuple[str, str, str]]:
     if not fit.baselines:
         return []
     own = fit.held_out_error
-    rows = [("this fit", written(own), "")]
+    rows, labels = [("this fit", written(own), "")], fit.recipe.labels_within(fit.labels)
     for each in fit.baselines:
         ratio = f"{percent(own / each.error)} of its error" if each.error > 0 else ""
         said = "better than this fit" if each.is_better else f"the fit has {ratio}" if ratio else ""
-        rows.append((each.in_words(fit.labels), written(each.error), said))
+        rows.append((each.in_words(labels), written(each.error), said))
     return rows
 
 
@@ -227,7 +227,8 @@ def tiles(fit: Fit) -> list[Tile]:
         if math.isfinite(half):
             made.append(Tile("90% of entries within", f"± {written(half, 3)}", "of their prediction"))
     ranks = " · ".join(map(str, fit.ranks)) if fit.ranks else "none"
-    whose = ", ".join(fit.labels.in_words(mode) for mode in rank_modes(fit)) or "of the model"
+    labels = fit.recipe.labels_within(fit.labels)
+    whose = ", ".join(labels.in_words(mode) for mode in rank_modes(fit)) or "of the model"
     made.append(Tile("Rank" if len(fit.ranks) == 1 else "Ranks", ranks, whose))
     if len(fit.history):
         last = fit.history[-1]
@@ -242,7 +243,7 @@ def _beside(fit: Fit) -> str:
     """Return the held-out error relative to the best simple baseline, or else to the spread of the data."""
     if fit.baselines:
         best = min(fit.baselines, key=lambda baseline: baseline.error)
-        return f"best simple answer: {written(best.error)}, {best.in_words(fit.labels)}"
+        return f"best simple answer: {written(best.error)}, {best.in_words(fit.recipe.labels_within(fit.labels))}"
     spread = spread_of(fit)
     return f"{percent(fit.held_out_error / spread)} of the spread" if spread > 0 else "root mean square"
 
@@ -260,6 +261,7 @@ def modes(fit: Fit) -> list[ModeFacts]:
     ranks = dict(zip(rank_modes(fit), fit.ranks, strict=False))
     rows = []
     for mode, size in enumerate(fit.shape):
+        own = fit.recipe.mode_within(mode, len(fit.shape))
         observed, empty = ("", "") if fit.observations is None else _shares(fit.observations, mode)
         rows.append(
             ModeFacts(
@@ -268,9 +270,9 @@ def modes(fit: Fit) -> list[ModeFacts]:
                 labels=_first_and_last(fit.labels, mode, size),
                 observed=observed,
                 empty=empty,
-                lam="" if not lam else written(lam[mode]) if mode in lam else "not regularised",
-                theta=_theta(theta[mode]) if mode in theta else "",
-                rank=str(ranks.get(mode, "")),
+                lam="" if not lam else written(lam[own]) if own in lam else "not regularised",
+                theta=_theta(theta[own]) if own in theta else "",
+                rank=str(ranks.get(own, "")),
             )
         )
     return rows

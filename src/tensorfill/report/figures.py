@@ -67,13 +67,13 @@ def figures_of_the_run(fit: Fit) -> list[Figure]:
 def figures_of_the_search(fit: Fit) -> list[Figure]:
     """Return the figures of the trials, one for each method that was tried."""
     methods = by_method(fit.path or ())
-    made = []
+    made, labels = [], fit.recipe.labels_within(fit.labels)
     for name, points in methods.items():
         whose = "" if len(methods) == 1 else f" of {name}"
-        below = "seconds of each" if TrialLines.of(points, fit.labels).setting == "rank" else "ranks"
+        below = "seconds of each" if TrialLines.of(points, labels).setting == "rank" else "ranks"
         said = f"The errors of the trials{whose}, {len(points)} in all, and below them the {below}."
         with _quiet():
-            made.append(Figure(_svg(_drawing_of_trials(points, fit.labels)), said, wide=True))
+            made.append(Figure(_svg(_drawing_of_trials(points, labels)), said, wide=True))
     return made
 
 

@@ -34,6 +34,7 @@ MODELS_IN_WORDS = {
     "folded_columns": "a mean of folded low-rank matrices, known where something was observed",
     "tucker": "a Tucker model",
     "cp": "a CP model",
+    "merged": "a model of a tensor of which some modes are treated as one",
     "centred": "a mean, the effect of each index, and a low-rank model",
     "dense": "stored entry by entry, as a smooth field or an interpolation is",
 }

@@ -15,8 +15,9 @@ from .._support.optional import need
 from .._support.types import Floats
 from .._support.words import label_in_words, written
 from ..algebra.unfolding import unfold
+from ..choosing.stages.merge import Merge
 from ..labels import Labels
-from ..models import Blend, Centred, FoldedColumns, FoldedLowRank, Model, Placed, Tucker
+from ..models import Blend, Centred, FoldedColumns, FoldedLowRank, Merged, Model, Placed, Tucker
 from ..models.cp import CPModel
 
 SHOWN = 3
@@ -134,6 +135,8 @@ def factors_of(model: Model, labels: Labels) -> Factors:
     >>> found["side"].to_pandas().round(1).to_dict()
     {1: {'left': -0.6, 'right': 0.8}}
     """
+    if isinstance(model, Merged):
+        return factors_of(model.model, Merge(model.groups).labels(labels) if model.groups else labels)
     if isinstance(model, Placed):
         return factors_of(model.model, _of_present(model, labels))
     if isinstance(model, Centred):

@@ -47,7 +47,8 @@ def text_of(fit: Fit) -> str:
 
 def doubts_of(fit: Fit) -> list[str]:
     """Return warnings: a simple baseline is better, or the error does not hold, or a few entries make it."""
-    doubts = [doubt_of(fit.baselines, fit.held_out_error, fit.labels), doubt_of_resemblance(fit.recipe.holdout)]
+    labels = fit.recipe.labels_within(fit.labels)
+    doubts = [doubt_of(fit.baselines, fit.held_out_error, labels), doubt_of_resemblance(fit.recipe.holdout)]
     if fit.held_out is not None and fit.observations is not None and fit.corrupt is None:
         doubts.append(doubt_of_variation(fit.held_out.observed, fit.observations.values))
         doubts.append(doubt_of_few_entries(fit.held_out, fit.labels) if isinstance(fit.loss, Square) else None)
@@ -66,7 +67,8 @@ def measured(fit: Fit) -> str:
 
 def compared_in_words(fit: Fit) -> str:
     """Return the errors of simple baselines on the same held-out entries."""
-    simple = "; ".join(f"{each.in_words(fit.labels)}: {written(each.error)}" for each in fit.baselines)
+    labels = fit.recipe.labels_within(fit.labels)
+    simple = "; ".join(f"{each.in_words(labels)}: {written(each.error)}" for each in fit.baselines)
     raw = fit.held_out_error / (1 + _correction(fit))
     return f"{written(raw)} before it was raised; {simple}" if simple and _correction(fit) else simple
 
@@ -144,7 +146,8 @@ def _called(recipe: Recipe, fit: Fit) -> str:
     method = recipe.method
     for stage in _alone(recipe):
         return f"{stage.title.lower()} alone"
-    along = f" along {fit.labels.in_words(method.along)}" if isinstance(method, Interpolation) else ""
+    labels = recipe.labels_within(fit.labels)
+    along = f" along {labels.in_words(method.along)}" if isinstance(method, Interpolation) else ""
     return f"{method.name}{along}"
 
 

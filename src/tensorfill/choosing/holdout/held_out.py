@@ -57,7 +57,7 @@ class HeldOut:
         far = None
         # With graphs, a split has only some slices, and distances within these are not informative.
         if not splits[0].graphs:
-            far = np.concatenate([distances_to(each.held_out.coords, each.problem.observations) for each in splits])
+            far = np.concatenate([distances_to(each.held_out.coords, each.placed) for each in splits])
         return cls(
             np.concatenate([split.held_out.coords for split in splits]),
             observed_values(splits),

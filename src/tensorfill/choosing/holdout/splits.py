@@ -106,10 +106,7 @@ class Split(Reduced):
     @property
     def unseen(self) -> Observations | None:
         """The held-out entries in the coordinates of the problem; None if it leaves out slices."""
-        entries: Observations | None = self.held_out
-        for lift in self.lifts:
-            entries = None if entries is None else lift.entries(entries)
-        return entries
+        return self.entries(self.held_out)
 
     def losses(self, model: Model) -> Floats:
         """Return the loss of a model of the problem at each held-out entry."""

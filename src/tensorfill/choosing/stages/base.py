@@ -92,6 +92,17 @@ class Before(Stage):
     rounds: int = 0
     """How often it is done again beside the answer, after which the method goes on from its answer."""
 
+    other_modes: ClassVar[bool] = False
+    """Whether the tensor of the problem that it makes has other modes, of which the settings of the method speak."""
+
+    def labels(self, labels: Labels) -> Labels:
+        """Return the labels of the tensor of the problem that it makes, from those of the one before it."""
+        return labels
+
+    def numbers(self, modes: Collection[int], ndim: int) -> frozenset[int]:
+        """Return which modes of the problem that it makes some modes of the one before it, of this order, belong to."""
+        return frozenset(modes)
+
     @abstractmethod
     def reduce(self, problem: Problem, clock: Clock, beside: Model | None = None) -> tuple[Problem, Lift]:
         """Return another problem, and the way back.
@@ -105,6 +116,18 @@ class Before(Stage):
         beside
             An earlier answer to the problem that this stage made, if the stage is done again.
         """
+
+
+def merging(stages: Iterable[Before]) -> list[Before]:
+    """Return those stages that give the method a tensor with other modes."""
+    return [stage for stage in stages if stage.other_modes]
+
+
+def labels_behind(stages: Iterable[Before], labels: Labels) -> Labels:
+    """Return the labels of the tensor that the method has, from those of the data."""
+    for stage in stages:
+        labels = stage.labels(labels)
+    return labels
 
 
 class After(Stage):
@@ -215,6 +238,22 @@ class Reduced:
         for lift in self.lifts:
             core = lift.start(core)
         return core
+
+    def entries(self, entries: Observations) -> Observations | None:
+        """Return other entries of the first problem as this one has them; None if it may not have them."""
+        found: Observations | None = entries
+        for lift in self.lifts:
+            found = None if found is None else lift.entries(found)
+        return found
+
+    @property
+    def placed(self) -> Observations:
+        """The entries of this problem, with its values, at their places in the first one."""
+        entries = first = self.problem.observations
+        coords = entries.coords
+        for lift in reversed(self.lifts):
+            coords, first = lift.places(coords), lift.back(first)
+        return entries if coords is entries.coords else Observations(coords, entries.values, first.shape)
 
     @property
     def adds(self) -> bool:
