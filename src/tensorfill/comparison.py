@@ -20,8 +20,9 @@ from ._support.scaling import ERROR, LOSS, SETTINGS
 from ._support.types import Floats
 from ._support.words import bytes_in_words
 from .choosing.candidates import candidates
-from .choosing.choose import Contest, contend
+from .choosing.choose import contend
 from .choosing.completing import Work
+from .choosing.contest import Contest
 from .choosing.context import Context
 from .choosing.holdout.splits import Choice
 from .choosing.search.base import are_better

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Centre, Choice, Clock, Nort, Observations, Polish, Status, complete, graphs
-from tensorfill.choosing import choose, completing
+from tensorfill.choosing import choose, completing, finishing
 from tensorfill.choosing import run as program
 from tensorfill.choosing.completing import Work
 from tensorfill.choosing.context import Context
@@ -262,13 +262,14 @@ def test_auto_tries_all_if_the_first_leaves_something():
 
 @pytest.mark.parametrize(("of_a_field", "ended"), [(np.inf, [1, 2]), (1e-9, [2])])
 def test_an_answer_far_behind_a_field_is_brought_to_the_end_only_if_it_is_the_best(monkeypatch, of_a_field, ended):
-    seen, bring = [], choose._bring_to_the_end
+    seen, bring = [], choose.bring_to_the_end
 
     def noted(contest, clock):
         seen.append(contest.best.current.trial.method.rank)
         bring(contest, clock)
 
-    monkeypatch.setattr(choose, "_bring_to_the_end", noted)
+    for each in (choose, finishing):
+        monkeypatch.setattr(each, "bring_to_the_end", noted)
     monkeypatch.setattr(choose.Contest, "rival", of_a_field)
     task = Task(DATA.observations, Square(), asked={"smooth": None, "centre": False})
     work, methods = Work.of(task, [TuckerAls(rank=1), TuckerAls(rank=2)], Context(np.random.default_rng(0)))

@@ -7,10 +7,12 @@ import pytest
 
 from tensorfill import Nort
 from tensorfill._support.clock import Clock
-from tensorfill.choosing.choose import Contest, Scored, _improved
+from tensorfill.choosing.contest import Contest
 from tensorfill.choosing.context import Context
+from tensorfill.choosing.finishing import improved
 from tensorfill.choosing.holdout.splits import Choice, losses_of, make_splits
 from tensorfill.choosing.recipe import Recipe
+from tensorfill.choosing.scored import Scored
 from tensorfill.choosing.search.trials import Trials
 from tensorfill.choosing.stages import polish as module
 from tensorfill.choosing.stages.polish import MOST_SWEEPS, Polish
@@ -45,7 +47,7 @@ def polished(observations, splits, models):
     trials = Trials(splits, Context())
     losses = losses_of(splits, models)
     scored = Scored(Recipe(method=Nort(lam=0.5)), splits, models, losses, trials, None, None)
-    return _improved(contest, scored, Polish, Clock())
+    return improved(contest, scored, Polish, Clock())
 
 
 def test_a_first_sweep_that_does_harm_is_the_last(sweeps):

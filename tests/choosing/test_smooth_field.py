@@ -12,7 +12,7 @@ from tensorfill import Centre, Clock, Observations, complete, graphs
 from tensorfill._support.clock import TimeUp
 from tensorfill.algebra.field import POWER, smooth_field
 from tensorfill.choosing import choose as choosing
-from tensorfill.choosing.choose import Contest
+from tensorfill.choosing.contest import Contest
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
 from tensorfill.choosing.stages.smooth_field import SmoothField, smooth_modes

@@ -16,7 +16,7 @@ CANDIDATES = "choosing/search/candidates.py"
 BASE = "choosing/search/base.py"
 TRIALS = "choosing/search/trials.py"
 WALK = "choosing/search/walk.py"
-CHOOSE = "choosing/choose.py"
+FINISHING = "choosing/finishing.py"
 RUN = "choosing/run.py"
 JUDGING = "choosing/judging.py"
 POLISH = "choosing/stages/polish.py"
@@ -322,7 +322,7 @@ MUTANTS = (
     ),
     Mutant(
         "rounds are not searched for",
-        CHOOSE,
+        FINISHING,
         "MOST_ROUNDS = 2",
         "MOST_ROUNDS = 0",
         (f"{LAST}::test_rounds_are_searched_for_where_the_effects_and_the_answer_overlap",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import Mutant
 
 CHOOSE = "choosing/choose.py"
+CONTEST = "choosing/contest.py"
 COMPLETING = "choosing/completing.py"
 OPTIMISM = "choosing/optimism.py"
 DOUBTS = "choosing/doubts.py"
@@ -61,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         "the worst simple answer is taken",
-        CHOOSE,
+        CONTEST,
         "best = min(self.simple, key=lambda each: float(each.losses.mean()))",
         "best = max(self.simple, key=lambda each: float(each.losses.mean()))",
         SIMPLE,
@@ -111,7 +112,7 @@ MUTANTS = (
     ),
     Mutant(
         "scores are corrected too",
-        CHOOSE,
+        CONTEST,
         "inflation(self.judged, scored.losses) if is_of_differences(self.problem.loss) else 1.0",
         "inflation(self.judged, scored.losses)",
         CORRECTED,

@@ -25,7 +25,8 @@ from ..methods.simple import Effects
 from ..models import Model
 from ..observations import Observations
 from .baselines import Baseline, baselines_of
-from .choose import Contest, choose
+from .choose import choose
+from .contest import Contest
 from .context import Context
 from .corrupt import Watch, named_robust, rough_fit
 from .error_bars import ErrorBars
@@ -269,10 +270,12 @@ class Work:
         method = recipe.method
         self.context.display.begin("fitting all entries", method.max_iter, method.tol)
         parts = (scored, *(each for _, each in scored.beside))
-        starts = [None if part.near is None else contest.splits[0].core(part.near) for part in parts]
+        starts = [None if part.near is None else part.trials.local[0].core(part.near) for part in parts]
         result = run(recipe, problem, starts, self.context, thoroughly=not trial.early)
         near = scored.near
-        if not result.finished and not (near is not None and method.can_start_from(near, contest.splits[0].problem)):
+        if not result.finished and not (
+            near is not None and method.can_start_from(near, scored.trials.local[0].problem)
+        ):
             # The finished answer without the held-out entries is better than half of one with them.
             return replace(recipe, method=trial.method), replace(result, model=scored.whole_model)
         return _resolved(recipe, problem), result
@@ -310,7 +313,7 @@ class Work:
                 result = run(recipe, contest.problem, context=Context(np.random.default_rng(0)))
                 return self._with_error_bars(contest, scored, recipe, replace(result, status=status))
             result = replace(scored.trial.results[0], model=scored.whole_model, status=status)
-            core = None if not scored.recipe.after else contest.splits[0].core(scored.trial.models[0])
+            core = None if not scored.recipe.after else scored.trials.local[0].core(scored.trial.models[0])
             recipe = replace(scored.recipe, before=_before(contest, scored), loss=contest.problem.loss)
             return self._with_error_bars(contest, scored, recipe, replace(result, core=core))
         recipe, result = self._simplest()

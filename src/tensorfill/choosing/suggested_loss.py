@@ -27,8 +27,8 @@ MOST = 0.5
 """Corrupt entries are looked for if errors out of all proportion have more than this share of the squared error."""
 
 
-LARGEST_MEAN = 10.0
-"""Counts with a larger mean vary by less than a third of it by chance, which is hardly more where they are many."""
+LARGEST_MEAN = 1.0
+"""Counts with a larger mean are spread nearly as measurements are, for which least squares do as well."""
 
 
 def suggested_loss(values: Floats, errors: Floats) -> str | None:
@@ -36,7 +36,7 @@ def suggested_loss(values: Floats, errors: Floats) -> str | None:
 
     >>> suggested_loss(np.array([0.0, 1.0, 1.0]), np.array([0.4, -0.6]))
     'logistic'
-    >>> suggested_loss(np.array([0.0, 1.0, 4.0]), np.array([0.4, -0.6]))
+    >>> suggested_loss(np.array([0.0, 1.0, 2.0]), np.array([0.4, -0.6]))
     'poisson'
     >>> suggested_loss(np.array([1.2, 3.4, 90.0]), np.array([0.1, -0.2, 88.0]))
     'l1'

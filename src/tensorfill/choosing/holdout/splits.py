@@ -17,7 +17,7 @@ from ...losses import Loss
 from ...methods.problem import Problem
 from ...models import Model
 from ...observations import Observations
-from ..stages.base import Reduced
+from ..stages.base import Before, Reduced
 from ..stages.centre import Centre
 from ..stages.graphs import Graphs, rough
 from .judge import Likeness
@@ -86,13 +86,17 @@ class Split(Reduced):
 
     held_out: Observations = field(kw_only=True)
     mu: float | None = field(default=None, kw_only=True)
-    _centred: list[Split] = field(default_factory=list, init=False, repr=False)
+    _behind: dict[tuple[Before, ...], Split] = field(default_factory=dict, init=False, repr=False)
+
+    def behind(self, stages: tuple[Before, ...], clock: Clock) -> Split:
+        """Return the split that some stages make, which is computed once."""
+        if stages and stages not in self._behind:
+            self._behind[stages] = self.by(stages, clock)
+        return self._behind[stages] if stages else self
 
     def centred(self, clock: Clock) -> Split:
-        """Return the split of the residuals of a mean and effects, which is computed once."""
-        if not self._centred:
-            self._centred.append(self.by([Centre()], clock))
-        return self._centred[0]
+        """Return the split of the residuals of a mean and effects."""
+        return self.behind((Centre(),), clock)
 
     @property
     def held_out_values(self) -> Floats:

@@ -95,6 +95,19 @@ class Before(Stage):
     other_modes: ClassVar[bool] = False
     """Whether the tensor of the problem that it makes has other modes, of which the settings of the method speak."""
 
+    @classmethod
+    def proposed(cls, coords: Integers, residuals: Floats, shape: Sequence[int]) -> Sequence[Self]:
+        """Return the settings to try for the best method so far, one after the other while held-out entries gain.
+
+        Parameters
+        ----------
+        coords, residuals
+            Entries that were held out, and what an answer without them leaves of their values.
+        shape
+            The shape of the tensor.
+        """
+        return ()
+
     def labels(self, labels: Labels) -> Labels:
         """Return the labels of the tensor of the problem that it makes, from those of the one before it."""
         return labels

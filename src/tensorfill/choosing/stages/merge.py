@@ -8,16 +8,17 @@ mean of the others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..._support.checks import mode_number
 from ..._support.clock import Clock
 from ..._support.ordering import order_by_modes
-from ..._support.types import Integers
+from ..._support.types import Floats, Integers
 from ...labels import Labels
 from ...methods.problem import Problem
 from ...models import Merged, Model, Placed
@@ -28,6 +29,9 @@ from .base import Before, Lift
 
 FEWEST_MODES = 2
 """A merged tensor has at least this many modes, as every tensor has."""
+
+FEWEST_PROPOSED = 3
+"""Proposals leave at least this many modes."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,24 @@ class Merge(Before):
     def modes(self) -> Iterable[int]:
         """The modes that are merged."""
         return [mode for group in self.groups for mode in group]
+
+    @classmethod
+    def proposed(cls, coords: Integers, residuals: Floats, shape: Sequence[int]) -> Sequence[Self]:
+        """Return which modes to try as one: the two shortest, again and again, as long as three modes are left.
+
+        A model has one row for each index, so that merging the shortest modes adds the fewest unknowns. A tensor of
+        three modes of which two are one is an unfolding, which methods with a rank for each mode have anyway.
+
+        >>> Merge.proposed(None, None, (13, 4, 8, 12))
+        [Merge(groups=((1, 2),))]
+        """
+        parts: list[tuple[int, ...]] = [(mode,) for mode in range(len(shape))]
+        found = []
+        while len(parts) > FEWEST_PROPOSED:
+            parts.sort(key=lambda part: math.prod(shape[mode] for mode in part))
+            parts = [parts[0] + parts[1], *parts[2:]]
+            found.append(cls(tuple(part for part in parts if len(part) > 1)))
+        return found
 
     def grouping(self, shape: tuple[int, ...]) -> Grouping:
         """Return the way from a tensor of this shape to the merged one, or refuse it with one sentence."""

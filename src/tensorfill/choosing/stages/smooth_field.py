@@ -109,7 +109,7 @@ class SmoothField(After):
         )
 
     def _added_to(self, model: Model, observations: Observations, clock: Clock, near: Model | None) -> Dense:
-        base = model.to_dense(max_bytes=math.inf) if self.low_rank else np.zeros(model.shape, dtype=model.dtype)
+        base = model.to_dense(max_bytes=math.inf) if self.low_rank else np.zeros(observations.shape, dtype=model.dtype)
         seen = np.zeros(base.size, dtype=bool)
         seen[observations.positions] = True
         left = np.zeros(base.size, dtype=base.dtype)

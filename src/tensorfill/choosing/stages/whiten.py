@@ -164,7 +164,9 @@ class Whiten(Before):
             return ()
         summed = _summed(logs, coords)
         to_gain = float(summed.var()) - 2 * _chance(logs, coords, residuals, summed)
-        return [cls(exponent, found) for exponent in EXPONENTS] if to_gain >= LEAST_SPREAD**2 else ()
+        if to_gain < LEAST_SPREAD**2:
+            return ()
+        return [cls(exponent, _as_loud(found, coords, residuals, summed, exponent)) for exponent in EXPONENTS]
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +287,20 @@ def spreads(coords: Integers, residuals: Floats, shape: Sequence[int]) -> tuple[
             logs[mode] = found - middle
             usual *= math.exp(2 * middle)
     return tuple(_told(logs[mode]) if mode in logs else () for mode in range(len(shape)))
+
+
+def _as_loud(
+    found: tuple[tuple[float, ...], ...], coords: Integers, residuals: Floats, summed: Floats, exponent: float
+) -> tuple[tuple[float, ...], ...]:
+    """Return spreads with which residuals have the same mean square after whitening as before.
+
+    Then a threshold or a ridge that was chosen for the noise of the data is right for the whitened data as well.
+    """
+    size = np.abs(residuals).max()
+    before, after = (float(np.mean((residuals / size / divisor) ** 2)) for divisor in (1.0, np.exp(exponent * summed)))
+    louder = 0.5 * math.log(after / before) / exponent
+    first = next(mode for mode, own in enumerate(found) if own)
+    return tuple(tuple(each + louder for each in own) if mode == first else own for mode, own in enumerate(found))
 
 
 def _summed(logs: Mapping[int, Floats], coords: Integers) -> Floats:
