@@ -56,6 +56,9 @@ def choose(
     clock, best = contest.context.clock, contest.best
     for number, method in enumerate(methods):
         share = clock.part(1 / (len(methods) - number)) if len(methods) > 1 else clock
+        if contest.holdout.is_unlike and contest.finalists and not every:
+            # Where nothing is observed, an answer of the same rank with a ridge may predict better than one without.
+            method = method.with_rank_of(contest.finalists[0].recipe.method)
         contest.finalists.append(contend(contest, method, share, finish=every, follow=method.name in FURTHER))
         if contest.finalists[-1].search.conclusive and not every and not contest.holdout.is_unlike:
             break
@@ -67,6 +70,9 @@ def choose(
     clock.check()
     best.current = best.answer
     scored = contest.or_simpler(best.working) if simple else best.working
+    if contest.holdout.is_unlike and not every:
+        # Weights that unlike entries choose would be as doubtful.
+        return contest.most_cautious(scored)
     return contest.blended(scored, simple=simple) if blend else scored
 
 

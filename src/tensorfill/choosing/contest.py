@@ -19,6 +19,7 @@ from .blending import blend_weights
 from .centring import zero_of
 from .context import Context
 from .holdout.kinds import Holdout
+from .holdout.resemblance import MISSING, sample_of_missing
 from .holdout.splits import Split, losses_of
 from .optimism import inflation
 from .scored import BestSoFar, Scored
@@ -120,6 +121,19 @@ class Contest:
         # The choice is among these too from here on.
         self.judged.extend(each.losses for each in self.simple)
         return best
+
+    def most_cautious(self, best: Scored) -> Scored:
+        """Return, of the answers that held-out entries cannot tell from the best, the one that says least elsewhere.
+
+        If nothing like the missing entries can be held out, two answers may agree at all that is known and be far apart
+        where nothing is. Least is said by the one that is nearest to the mean at missing entries.
+        """
+        alike = [best, *(each for each in self.finalists if not best.beats(each))]
+        missing = sample_of_missing(self.problem.observations, MISSING, np.random.default_rng(0))
+        if len(alike) == 1 or not len(missing) or not is_of_differences(self.problem.loss):
+            return best
+        middle = float(self.problem.observations.values.mean())
+        return min(alike, key=lambda each: float(np.mean((each.whole_model.predict(missing) - middle) ** 2)))
 
     def errors(self, scored: Scored) -> Floats | None:
         """Return the errors of an answer at the held-out entries; None for scores, which no sum predicts."""

@@ -27,6 +27,10 @@ MOST = 0.5
 """Corrupt entries are looked for if errors out of all proportion have more than this share of the squared error."""
 
 
+FEWEST = 5
+"""Entries are left out unasked only if at least this many of them were held out: a few may be large and right, and what
+a search finds without them may be better by chance."""
+
 LARGEST_MEAN = 1.0
 """Counts with a larger mean are spread nearly as measurements are, for which least squares do as well."""
 
@@ -80,6 +84,8 @@ def is_better(other: Answer, usual: Answer, observations: Observations) -> bool:
     corrupt = observations.select(other.corrupt)
     keys, left_out = joint_keys(observations.shape, theirs.coords, corrupt.coords)
     missed = np.isin(keys, left_out)
+    if np.count_nonzero(missed) < FEWEST:
+        return False
     errors = np.empty(len(theirs))
     errors[~missed] = mine.residuals
     errors[missed] = np.abs(theirs.observed[missed] - other.result.model.predict(theirs.coords[missed]))

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -103,6 +103,11 @@ class CP(Method):
         power=lambda loss, order: loss - 2 / order,
         path=weight_path("ridge", FIRST_RIDGE, STRONGER, WEAKER, unit=lambda problem: ridge_unit(problem)),
     )
+
+    def with_rank_of(self, other: Method) -> Self:
+        """Return the method with as many terms as another one's sum of outer products has, unless it has a rank."""
+        known = self.rank == "auto" and getattr(other, "form", "") == "cp"
+        return replace(self, rank=other.rank) if known else self  # type: ignore[attr-defined]
 
     def check(self, problem: Problem) -> None:
         """Refuse more terms than the data can hold."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...methods.base import Axis, Method
+from ...models import Model
 from .base import Trial
 from .trials import Trials
 
@@ -38,12 +40,13 @@ class Walk:
         """Walk along every axis in turn."""
         axes = self._method.axes(trials.local_problems[0], trials.rng)
         chosen: dict[str, Any] = {axis.setting: axis.meanwhile for axis in axes}
-        for axis in axes:
+        for place, axis in enumerate(axes):
             before = trials.best
             self._walk(trials, axis, chosen)
             if trials.best is not before:
                 chosen[axis.setting] = getattr(trials.leader.method, axis.setting)
-            if not trials.may_matter(trials.leader):
+            is_chosen = all(other.setting != axis.setting for other in axes[place + 1 :])
+            if is_chosen and not trials.may_matter(trials.leader):
                 return
         if not axes:
             trials.run(self._method, None, tried={})
@@ -63,10 +66,18 @@ class Walk:
         for value in axis.values:
             settings = chosen | {axis.setting: value}
             method = replace(self._method, **settings)
-            last = trials.run(method, last, tried=_numbers(settings), max_iter=method.trial_iterations)
+            start = self._found(trials) if last is None else last
+            last = trials.run(method, start, tried=_numbers(settings), max_iter=method.trial_iterations)
             best, since = (last, 0) if last.beats(best) else (best, since + 1)
             if axis.ordered and (since >= PATIENCE or _clearly_worse(last, best)):
                 return
+
+    def _found(self, trials: Trials) -> Sequence[Model] | None:
+        """Return the answers of another method to start from, if they have the rank that is given for this one."""
+        rank, pairs = getattr(self._method, "rank", None), zip(trials.found or (), trials.local_problems, strict=False)
+        fitting = [model for model, problem in pairs if self._method.can_start_from(model, problem)]
+        same = len(fitting) == len(trials.local_problems) and all(model.ranks == (rank,) for model in fitting)
+        return fitting if same else None
 
     def _stiffen(self, trials: Trials) -> None:
         """Try the graph Laplacians, from weak to strong, while the score improves."""
