@@ -21,7 +21,7 @@ from ._support.progress import Display
 from ._support.timing import Timing
 from .adapters.libraries import is_spread
 from .choosing.candidates import candidates
-from .choosing.completing import Answer, NothingCorrupt, completed
+from .choosing.completing import Answer, NotWorthIt, completed
 from .choosing.context import Context
 from .choosing.doubts import (
     warn_of_a_fit_near_zero,
@@ -39,7 +39,7 @@ from .choosing.search.base import Path
 from .choosing.stages.base import Reduced, Stage
 from .choosing.stages.present_slices import PresentSlices
 from .choosing.stages.table import STAGES
-from .choosing.suggested_loss import is_better, suggested_loss
+from .choosing.suggested_loss import are_enough, is_better, suggested_loss
 from .choosing.task import Job, needs_choice, taken_in
 from .fit import Fit
 from .io.checkpoints import kept_seed, opened
@@ -144,8 +144,8 @@ def complete(
         equally frequent, it also tries without them.
     whiten
         A `Whiten` divides slices by the usual size of their errors first, so that slices that can be known well count
-        for more, and multiplies the answer again. It needs ``"square"``. ``"auto"`` leaves the data as it is for now,
-        and None does so always.
+        for more, and multiplies the answer again. It needs ``"square"``. ``"auto"`` tries it with the best
+        method if slices differ much, unless something is said of the method; None never does.
     refine
         ``"tucker"`` polishes the answer by least squares on the ranks that were found, which removes the bias of the
         penalty, and keeps that if the held-out error falls. This argument and the four before it also take a stage
@@ -155,7 +155,8 @@ def complete(
         Groups of modes that the method treats as one, as in ``[("day", "hour")]`` or ``[(1, 2)]``, or a `Merge`. The
         answer has all modes. Some data is of low rank only with such modes together. Settings of the method that name
         modes by number count those of the merged tensor, in which a merged mode stands at the place of its first one.
-        It does not go with `smooth` or `laplacian`. With ``"auto"`` or None no modes are merged.
+        It does not go with `smooth` or `laplacian`. ``"auto"`` tries the two shortest of four or more modes as one
+        with the best method, unless something is said of the method; None never does.
     bounds
         Predictions are clipped to (low, high); None means no limit, as in ``(0, None)``.
     choose
@@ -311,9 +312,9 @@ def _with_suggested_loss(
             every=False,
             simple=True,
             blend=blend,
-            only_if_corrupt=True,
+            worth_it=lambda corrupt: are_enough(corrupt, job.observations, held_out),
         )
-    except NothingCorrupt:
+    except NotWorthIt:
         return job, answer, {}
     if not found.result.finished:
         return job, replace(answer, result=replace(answer.result, status=found.result.status)), {}

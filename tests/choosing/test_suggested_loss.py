@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import tensorfill
+from tensorfill import Observations
 from tensorfill.choosing.doubts import DoubtfulFitWarning
-from tensorfill.choosing.suggested_loss import suggested_loss
+from tensorfill.choosing.suggested_loss import are_enough, is_better, suggested_loss
 from tensorfill.losses import Logistic, Poisson, Square
+from tensorfill.models import Dense
 
 SHAPE = (16, 14, 12)
 NO_ERRORS = np.zeros(4)
@@ -26,7 +29,7 @@ def with_holes(values, random, share=0.4):
     return np.where(random.random(values.shape) < share, np.nan, values)
 
 
-def gross(seed=0, share=0.01):
+def gross(seed=0, share=0.03):
     """Return a low-rank tensor with a few entries shifted far, what is given, and the shifted ones."""
     truth, random = low_rank(seed)
     dirty = truth + 0.05 * random.standard_normal(SHAPE)
@@ -99,6 +102,52 @@ def test_heavy_tails_are_no_gross_errors():
         warnings.filterwarnings("error", message=".*were left out")
         fit = tensorfill.complete(heavy, rng=0)
     assert isinstance(fit.loss, Square)
+
+
+def answer_of(errors, corrupt=None, observed=None, model=None):
+    """Return what `is_better` looks at, of an answer with these errors at the first held-out entries of a matrix."""
+    coords = np.argwhere(np.ones((40, 10), dtype=bool))[: len(errors)]
+    observed = np.zeros(len(errors)) if observed is None else observed
+    held_out = Entries(residuals=np.abs(errors), coords=coords, observed=observed)
+    return SimpleNamespace(
+        error_bars=SimpleNamespace(held_out=held_out), corrupt=corrupt, result=SimpleNamespace(model=model)
+    )
+
+
+class Entries(SimpleNamespace):
+    def __len__(self):
+        return len(self.residuals)
+
+
+def judged(count, predicted):
+    """Return whether an answer is better that leaves out `count` entries of 100 and predicts them as given."""
+    random = np.random.default_rng(0)
+    usual, observed = random.standard_normal(100), np.zeros(100)
+    observed[:count] = 50.0
+    usual[:count] = 50.0
+    corrupt = np.zeros(400, dtype=bool)
+    corrupt[:count] = True
+    other = answer_of(usual[count:] * 0.5, corrupt, model=Dense(np.full((40, 10), predicted)))
+    other.error_bars.held_out.coords = answer_of(usual).error_bars.held_out.coords[count:]
+    values = np.zeros((40, 10))
+    values.ravel()[:count] = 50.0
+    return is_better(other, answer_of(usual, observed=observed), Observations.from_dense(values))
+
+
+@pytest.mark.parametrize(("seen", "enough"), [(5, True), (4, False), (0, False)])
+def test_a_few_large_entries_are_not_left_out_unasked(seen, enough):
+    corrupt = np.zeros(400, dtype=bool)
+    corrupt[:seen] = True
+    corrupt[200:220] = True  # not held out
+    observations = Observations.from_dense(np.ones((40, 10)))
+    held_out = answer_of(np.zeros(100)).error_bars.held_out
+    assert are_enough(corrupt, observations, held_out) == enough
+
+
+def test_what_was_left_out_counts():
+    # Least squares predict 0 for all, and so does the other answer for what it left out; -950 is much worse.
+    assert judged(count=8, predicted=0.0)
+    assert not judged(count=8, predicted=-950.0)
 
 
 def test_values_of_two_kinds_get_probabilities():

@@ -77,6 +77,24 @@ def test_each_axis_is_walked_from_the_best_of_the_last():
     assert Walk(Constant()).final(found, 500).level == 7
 
 
+@dataclass(frozen=True, kw_only=True)
+class UpAndDown(Constant):
+    """Its level is chosen along two axes: upwards and then downwards."""
+
+    def axes(self, problem, rng):
+        axes = [Axis("level", (9, 10, 11)), Axis("level", (8, 7, 6)), Axis("shift", (0.0, 0.5), meanwhile=0.0)]
+        return [axis for axis in axes if axis.setting in self.open_settings]
+
+
+def test_a_setting_is_chosen_along_all_its_axes_before_a_method_is_given_up():
+    found = trials()
+    # The other answer is nearly exact.
+    found.beside = 1e-3 * np.ones(len(found.held_out_values))
+    Walk(UpAndDown()).run(found)
+    assert [point.tried["level"] for point in found.points] == [9, 10, 8, 7, 6]
+    assert {point.tried["shift"] for point in found.points} == {0.0}
+
+
 def test_a_method_that_cannot_matter_is_walked_along_one_axis_only():
     found = trials()
     found.beside = np.zeros(len(found.held_out_values))

@@ -71,8 +71,10 @@ def choose(
     best.current = best.answer
     scored = contest.or_simpler(best.working) if simple else best.working
     if contest.holdout.is_unlike and not every:
-        # Weights that unlike entries choose would be as doubtful.
-        return contest.most_cautious(scored)
+        cautious = contest.most_cautious(scored)
+        if cautious is not scored:
+            # A blend would have its weights from entries that cannot tell the two.
+            return cautious
     return contest.blended(scored, simple=simple) if blend else scored
 
 

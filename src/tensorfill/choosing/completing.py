@@ -57,8 +57,11 @@ WIDTH = 3.0
 """With a robust loss, values further from the median than this many times the spread of most are moved to there."""
 
 
-class NothingCorrupt(Exception):
-    """Raised if corrupt entries were looked for and none was found, where that leaves nothing to do."""
+WorthIt = Callable[[Booleans], bool] | None
+
+
+class NotWorthIt(Exception):
+    """Raised if leaving out the entries that were judged corrupt is not worth a search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +99,7 @@ def completed(
     every: bool,
     simple: bool = False,
     blend: bool = False,
-    only_if_corrupt: bool = False,
+    worth_it: WorthIt = None,
 ) -> Answer:
     """Return the answer to a task.
 
@@ -114,10 +117,10 @@ def completed(
         Whether all methods are tried; see `choose`.
     simple, blend
         Whether simple answers are contenders too, and whether the answer may be a blend.
-    only_if_corrupt
-        Whether `NothingCorrupt` is raised if a robust loss finds no corrupt entry.
+    worth_it
+        Given which entries a robust loss leaves out, whether to go on; if not, `NotWorthIt` is raised.
     """
-    work, methods = Work.of(task, methods, context, only_if_corrupt=only_if_corrupt)
+    work, methods = Work.of(task, methods, context, worth_it=worth_it)
     if choosing:
         answer = work.best_of(methods, every=every, simple=simple, blend=blend)
     else:
@@ -135,13 +138,13 @@ class Work:
         What is asked, in the unit that it is fitted in, and what accompanies the run.
     places
         The way back to slices that take no part.
-    only_if_corrupt
-        Whether `NothingCorrupt` is raised if a robust loss finds no corrupt entry.
+    worth_it
+        Given which entries a robust loss leaves out, whether to go on; if not, `NotWorthIt` is raised.
     """
 
-    def __init__(self, task: Task, context: Context, places: Lift, *, only_if_corrupt: bool = False) -> None:
+    def __init__(self, task: Task, context: Context, places: Lift, *, worth_it: WorthIt = None) -> None:
         self.task, self.context, self.places = task, context, places
-        self._only_if_corrupt = only_if_corrupt
+        self._worth_it = worth_it
         self._contest: Contest | None = None
         self._rough: tuple[Method, Result] | None = None
         self._corrupt: Booleans | None = None
@@ -149,7 +152,7 @@ class Work:
 
     @classmethod
     def of(
-        cls, task: Task, methods: Sequence[Method], context: Context, *, only_if_corrupt: bool = False
+        cls, task: Task, methods: Sequence[Method], context: Context, *, worth_it: WorthIt = None
     ) -> tuple[Work, list[Method]]:
         """Return the work of a task, and its methods in the same unit."""
         scale = Scale.of(task.within, task.loss, methods)
@@ -161,7 +164,7 @@ class Work:
         context = replace(context, scale=scale)
         within = Reduced(problem).by(task.merging, context.clock)
         context = replace(context, callback=shown(context, lambda model: places.model(within.whole(model))))
-        work = cls(task, context, places, only_if_corrupt=only_if_corrupt)
+        work = cls(task, context, places, worth_it=worth_it)
         return work, [scale.down(each) for each in methods]
 
     def as_given(self, method: Method) -> Answer:
@@ -255,8 +258,8 @@ class Work:
             numbered = within.astype(np.float64).with_values(np.arange(len(within)))
             placed = replace(part, problem=Problem(numbered, Square())).placed
             self._corrupt = corrupt[placed.values.astype(np.int64)]
-            if self._only_if_corrupt and not self._corrupt.any():
-                raise NothingCorrupt
+            if self._worth_it is not None and not self._worth_it(self._corrupt):
+                raise NotWorthIt
             self.fitted = entries.select(~self._corrupt)
             return Problem(self.fitted, Square()), None
         rough = rough_fit(part.problem, **ranks, rng=context.rng, watch=watch)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._support.ordering import joint_keys
-from .._support.types import Floats
+from .._support.types import Booleans, Floats
 from ..losses.robust import noise_scale
 from ..observations import Observations
 from .search.base import BEYOND_DOUBT, are_better
 
 if TYPE_CHECKING:
     from .completing import Answer
+    from .holdout.held_out import HeldOut
 
 FAR = 6.0
 """Errors of more than this many times the standard deviation of most others are out of all proportion."""
@@ -81,12 +82,22 @@ def is_better(other: Answer, usual: Answer, observations: Observations) -> bool:
         return False
     if other.corrupt is None:
         return bool(np.mean(mine.residuals**2) <= np.mean(theirs.residuals**2))
-    corrupt = observations.select(other.corrupt)
-    keys, left_out = joint_keys(observations.shape, theirs.coords, corrupt.coords)
-    missed = np.isin(keys, left_out)
-    if np.count_nonzero(missed) < FEWEST:
-        return False
+    missed = corrupt_among(theirs, other.corrupt, observations)
     errors = np.empty(len(theirs))
     errors[~missed] = mine.residuals
     errors[missed] = np.abs(theirs.observed[missed] - other.result.model.predict(theirs.coords[missed]))
-    return are_better(errors, theirs.residuals, by=BEYOND_DOUBT)
+    # Not clipped: the largest errors are those in question.
+    return are_better(errors, theirs.residuals, clipped=False, by=BEYOND_DOUBT)
+
+
+def are_enough(corrupt: Booleans, observations: Observations, held_out: HeldOut) -> bool:
+    """Return whether enough of the held-out entries were judged corrupt to tell whether they had better be left out."""
+    return int(np.count_nonzero(corrupt_among(held_out, corrupt, observations))) >= FEWEST
+
+
+def corrupt_among(held_out: HeldOut, corrupt: Booleans, observations: Observations) -> Booleans:
+    """Return which held-out entries are among the observed entries that were judged corrupt."""
+    if not corrupt.any():
+        return np.zeros(len(held_out), dtype=np.bool_)
+    keys, left_out = joint_keys(observations.shape, held_out.coords, observations.select(corrupt).coords)
+    return np.isin(keys, left_out)
