@@ -61,10 +61,20 @@ def test_the_kind_of_values(values, loss):
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_errors_out_of_all_proportion(unit):
     ordinary = np.tile([-1.0, 1.0], 50) * unit
-    assert suggested_loss(ordinary + 0.5 * unit, ordinary) is None
+    values = np.linspace(-5.0, 5.0, 101) * unit
+    assert suggested_loss(values, ordinary) is None
     # A single error of 5 is within six standard deviations; one of 12 has more than half of the squares.
-    assert suggested_loss(ordinary + 0.5 * unit, np.append(ordinary, 5 * unit)) is None
-    assert suggested_loss(ordinary + 0.5 * unit, np.append(ordinary, 12 * unit)) == "l1"
+    assert suggested_loss(values, np.append(ordinary, 5 * unit)) is None
+    assert suggested_loss(values, np.append(ordinary, 12 * unit)) == "l1"
+    # Where most errors are as large as most values, nothing is known of what is out of proportion.
+    assert suggested_loss(values / 4, np.append(ordinary, 12 * unit)) is None
+
+
+def test_corrupt_entries_are_not_looked_for_in_much_data():
+    errors = np.append(np.tile([-1.0, 1.0], 50), 12.0)
+    values = np.linspace(-5.0, 5.0, 100_001)
+    assert suggested_loss(values, errors) is None
+    assert suggested_loss(values[1:], errors) == "l1"
 
 
 def test_gross_errors_are_left_out_with_nothing_said():

@@ -1,4 +1,4 @@
-"""A blend: the weighted sum of answers that predicts held-out entries best, if it clearly beats the best of them.
+"""A blend: the weighted sum of answers that predicts held-out entries best, if it beats the best of them.
 
 The weights w are not negative and sum to one. With r_i the errors of answer i at the held-out entries, they minimise
 
@@ -6,7 +6,8 @@ The weights w are not negative and sum to one. With r_i the errors of answer i a
 
 Weights that were chosen by some entries are too good there. So the entries are divided into folds, and the blend of
 each fold has the weights that the other folds choose. These errors say how far to go from the best single answer
-towards the blend, and whether it is worth it at all.
+towards the blend, and whether it is better at all. As neither the weights nor the entries are biased towards a blend, a
+tie has no side.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ FEWEST = 20
 
 
 def blend_weights(errors: Floats, best: int) -> Floats | None:
-    """Return the weight of each answer, or None if the best answer is not clearly worse than a blend.
+    """Return the weight of each answer, or None if the best answer is no worse than a blend.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def blend_weights(errors: Floats, best: int) -> Floats | None:
     alone = errors[best]
     step = alone - blended
     way = float(np.clip(alone @ step / max(float(step @ step), np.finfo(float).tiny), 0.0, 1.0))
-    if not are_better((alone - way * step) ** 2, alone**2):
+    if not are_better((alone - way * step) ** 2, alone**2, by=0.0):
         return None
     weights = way * _on_the_simplex(errors @ errors.T)
     weights[best] += 1 - way

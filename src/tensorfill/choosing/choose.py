@@ -2,7 +2,7 @@
 
 Simple answers come first. Each method then chooses its settings by its search, on the data as it is and on centred
 data. The best of these are solved as far as the last fit will be, and get the stages by which held-out entries gain. If
-a weighted sum of all these answers is clearly better than the best of them, that is the answer.
+a weighted sum of all these answers is better than the best of them, that is the answer.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def contend(
         found = contest.best.working
         found.search.finish(found.trials)
         contest.best.current = Scored.of(found.trials, found.search, found.trials.leader, found.recipe.before)
-        if finish or not contest.is_far_behind(contest.best.working):
+        if finish or (found.trials.may_matter(found.trials.leader) and not contest.is_far_behind(contest.best.working)):
             bring_to_the_end(contest, clock)
         if finish:
             add_stages(contest, clock)
@@ -216,6 +216,7 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
         tried=tried,
         rival=contest.rival,
         found=champion.trial.models if champion is not None and champion.trials.before == words else None,
+        champion=None if champion is None else champion.trial,
         beside=None if champion is None else contest.errors(champion),
     )
     contest.searches.append(trials)

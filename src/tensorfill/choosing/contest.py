@@ -142,7 +142,7 @@ class Contest:
         return _predicted(self.splits, scored.on(self.splits)) - self.observed
 
     def blended(self, best: Scored, *, simple: bool) -> Scored:
-        """Return the blend of all answers, if held-out entries clearly gain by it; else the best alone.
+        """Return the blend of all answers, if held-out entries gain by it; else the best alone.
 
         Simple answers have a part in it if they are contenders.
         """

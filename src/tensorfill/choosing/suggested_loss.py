@@ -28,6 +28,13 @@ MOST = 0.5
 """Corrupt entries are looked for if errors out of all proportion have more than this share of the squared error."""
 
 
+WELL_KNOWN = 0.5
+"""They are looked for only if the size of most errors is below this share of that of most values: where little is
+predicted, the largest values have the largest errors."""
+
+MOST_ENTRIES = 100_000
+"""With more observed entries, to look for corrupt ones takes long, and loss='l1' must be asked for."""
+
 FEWEST = 5
 """Entries are left out unasked only if at least this many of them were held out: a few may be large and right, and what
 a search finds without them may be better by chance."""
@@ -43,7 +50,7 @@ def suggested_loss(values: Floats, errors: Floats) -> str | None:
     'logistic'
     >>> suggested_loss(np.array([0.0, 1.0, 2.0]), np.array([0.4, -0.6]))
     'poisson'
-    >>> suggested_loss(np.array([1.2, 3.4, 90.0]), np.array([0.1, -0.2, 88.0]))
+    >>> suggested_loss(np.array([1.2, 3.4, 5.6, 90.0]), np.array([0.1, -0.2, 88.0]))
     'l1'
     >>> suggested_loss(np.array([1.2, 3.4, 2.0]), np.array([0.1, -0.2, 0.3])) is None
     True
@@ -52,9 +59,13 @@ def suggested_loss(values: Floats, errors: Floats) -> str | None:
         return "logistic"
     if _are_small_counts(values):
         return "poisson"
-    scaled = errors / (float(np.abs(errors).max(initial=0.0)) or 1.0)
-    far = np.abs(scaled) > FAR * noise_scale(scaled)
-    return "l1" if np.sum(scaled[far] ** 2) > MOST * np.sum(scaled**2) else None
+    largest = max(float(np.abs(errors).max(initial=0.0)), float(np.abs(values).max(initial=0.0))) or 1.0
+    errors, values = errors / largest, values / largest
+    usual = noise_scale(errors)
+    if len(values) > MOST_ENTRIES or usual > WELL_KNOWN * noise_scale(values - np.median(values)):
+        return None
+    far = np.abs(errors) > FAR * usual
+    return "l1" if np.sum(errors[far] ** 2) > MOST * np.sum(errors**2) else None
 
 
 def _are_of_two_kinds(values: Floats) -> bool:
