@@ -163,7 +163,7 @@ def complete(
         What is held out, how much and how often; see `Choice`. If all settings are given, nothing is held out and there
         are no error bars, unless this is given.
     blend
-        Whether the answer may be a weighted sum of several answers, if that is clearly better at held-out entries than
+        Whether the answer may be a weighted sum of several answers, if that is better at held-out entries than
         the best of them. Weights are not negative, and sum to one. It applies if several methods are tried, and False
         keeps the best single answer. The `beside` of the recipe of a fit repeats its blend.
     dtype

@@ -123,7 +123,7 @@ def test_ctrl_c_in_a_late_stage_keeps_the_answer(monkeypatch, stage):
             raise KeyboardInterrupt
         return scored
 
-    monkeypatch.setattr(choose, "_improved", interrupt)
+    monkeypatch.setattr(finishing, "improved", interrupt)
     fit = complete(holes, refine="tucker", smooth=[0, 1], rng=0)
     assert fit.status is Status.INTERRUPTED
     assert fit.path is not None

@@ -160,7 +160,7 @@ def test_beyond_what_can_be_held_out_the_answer_that_says_least_is_taken(seed):
     assert fit.recipe.holdout.is_unlike
     grown = tensorfill.complete(data, method="grow", rng=0)
     ours, theirs = (rmse(each.to_dense()[hidden], truth[hidden]) for each in (fit, grown))
-    assert ours < 0.5 * theirs
+    assert ours < 0.6 * theirs
 
 
 def test_the_answer_that_says_least_is_one_that_held_out_entries_cannot_tell_from_the_best():

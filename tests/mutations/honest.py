@@ -31,9 +31,9 @@ MUTANTS = (
         BLEND_TESTS,
     ),
     Mutant(
-        "a blend is kept without a clear gain",
+        "a blend is kept without a gain",
         BLENDING,
-        "if not are_better((alone - way * step) ** 2, alone**2):",
+        "if np.mean((alone - way * step) ** 2) > (1 - LEAST_PART) * np.mean(alone**2):",
         "if way == 0:",
         BLEND_TESTS,
     ),

@@ -6,8 +6,8 @@ The weights w are not negative and sum to one. With r_i the errors of answer i a
 
 Weights that were chosen by some entries are too good there. So the entries are divided into folds, and the blend of
 each fold has the weights that the other folds choose. These errors say how far to go from the best single answer
-towards the blend, and whether it is better at all. As neither the weights nor the entries are biased towards a blend, a
-tie has no side.
+towards the blend, and whether it is worth it: the blend must lower the squared error by one per cent. It need not do so
+by more than chance, because these entries did not choose the weights.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._support.types import Floats
-from .search.base import are_better
+from .search.trials import LEAST_PART
 
 FOLDS = 5
 """The number of folds. Each is a run of neighbouring entries, since the errors of neighbours are alike."""
@@ -63,7 +63,7 @@ def blend_weights(errors: Floats, best: int) -> Floats | None:
     alone = errors[best]
     step = alone - blended
     way = float(np.clip(alone @ step / max(float(step @ step), np.finfo(float).tiny), 0.0, 1.0))
-    if not are_better((alone - way * step) ** 2, alone**2, by=0.0):
+    if np.mean((alone - way * step) ** 2) > (1 - LEAST_PART) * np.mean(alone**2):
         return None
     weights = way * _on_the_simplex(errors @ errors.T)
     weights[best] += 1 - way

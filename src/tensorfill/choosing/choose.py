@@ -54,6 +54,7 @@ def choose(
         Whether the answer may be a blend.
     """
     clock, best = contest.context.clock, contest.best
+    contest.every = every
     for number, method in enumerate(methods):
         share = clock.part(1 / (len(methods) - number)) if len(methods) > 1 else clock
         if contest.holdout.is_unlike and contest.finalists and not every:
@@ -217,7 +218,7 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
         rival=contest.rival,
         found=champion.trial.models if champion is not None and champion.trials.before == words else None,
         champion=None if champion is None else champion.trial,
-        beside=None if champion is None else contest.errors(champion),
+        beside=None if champion is None or contest.every else contest.errors_of_trial(champion),
     )
     contest.searches.append(trials)
     search.run(trials)

@@ -62,6 +62,8 @@ class Contest:
         The losses of all answers so far at the held-out entries.
     finalists
         The best answer of each method so far.
+    every
+        Whether each method is searched in full, and its answer finished, whatever others have.
     """
 
     problem: Problem
@@ -77,6 +79,7 @@ class Contest:
     fields: list[Scored] = field(default_factory=list)
     judged: list[Floats] = field(default_factory=list)
     finalists: list[Scored] = field(default_factory=list)
+    every: bool = True
 
     @property
     def points(self) -> list[PathPoint]:
@@ -140,6 +143,12 @@ class Contest:
         if not is_of_differences(self.problem.loss):
             return None
         return _predicted(self.splits, scored.on(self.splits)) - self.observed
+
+    def errors_of_trial(self, scored: Scored) -> Floats | None:
+        """Return the same of the method alone, without the stages after it."""
+        if not is_of_differences(self.problem.loss):
+            return None
+        return _predicted(scored.trials.local, scored.trial.models) - self.observed
 
     def blended(self, best: Scored, *, simple: bool) -> Scored:
         """Return the blend of all answers, if held-out entries gain by it; else the best alone.

@@ -185,8 +185,9 @@ class PathFollower:
 
     def _is_hopeless(self, trials: Sequence[Trial]) -> bool:
         """Return whether a path will not beat the best answer of other methods, and has no part in a blend with it."""
-        begun = all(any(self.ranks(trial)) for trial in trials[-3:])
-        return begun and cannot_pass(trials, self._trials.champion) and not self._trials.may_matter(trials[-1])
+        if self._trials.may_matter(trials[-1]):
+            return False
+        return all(any(self.ranks(trial)) for trial in trials[-3:]) and cannot_pass(trials, self._trials.champion)
 
     def _first(self, candidate: Candidate) -> Trial:
         """Return the trial of a candidate from zero, with which a path starts."""
