@@ -217,7 +217,6 @@ def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Befo
         tried=tried,
         rival=contest.rival,
         found=champion.trial.models if champion is not None and champion.trials.before == words else None,
-        champion=None if champion is None else champion.trial,
         beside=None if champion is None or contest.every else contest.errors_of_trial(champion),
     )
     contest.searches.append(trials)

@@ -169,7 +169,6 @@ class PathFollower:
                 is_past(trials[best:], points > PATIENCE or rival is not None)
                 or self._levels_off(trials)
                 or cannot_pass(trials, rival)
-                or (start is not None and rival is None and self._is_hopeless(trials))
                 or (simpler is not None and max(self.ranks(last)) > FALLING_FAST and simpler.beats(last))
             ):
                 break
@@ -182,12 +181,6 @@ class PathFollower:
             if candidate.cut < max(self._edge(candidate).cut * (1 - 1e-9), above.cut * SMALLEST_CUT):
                 break
         return trials
-
-    def _is_hopeless(self, trials: Sequence[Trial]) -> bool:
-        """Return whether a path will not beat the best answer of other methods, and has no part in a blend with it."""
-        if self._trials.may_matter(trials[-1]):
-            return False
-        return all(any(self.ranks(trial)) for trial in trials[-3:]) and cannot_pass(trials, self._trials.champion)
 
     def _first(self, candidate: Candidate) -> Trial:
         """Return the trial of a candidate from zero, with which a path starts."""

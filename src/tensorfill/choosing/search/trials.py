@@ -80,8 +80,8 @@ class Trials:
         The mean held-out loss of an answer of another kind. A search may stop early if it is far from it.
     found
         The answer of another method on each split, for a warm start.
-    champion, beside
-        The best trial of other methods, if there is one, and its errors at the held-out entries.
+    beside
+        The errors of the best answer of other methods at the held-out entries, if there is one.
     """
 
     splits: Sequence[HeldOutSplit]
@@ -90,7 +90,6 @@ class Trials:
     tried: Callable[[Trial], None] | None = None
     rival: float = math.inf
     found: Sequence[Model] | None = None
-    champion: Trial | None = None
     beside: Floats | None = None
     best: Trial | None = None
 
