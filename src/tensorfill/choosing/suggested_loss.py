@@ -32,7 +32,7 @@ WELL_KNOWN = 0.5
 """They are looked for only if the size of most errors is below this share of that of most values: where little is
 predicted, the largest values have the largest errors."""
 
-MOST_ENTRIES = 100_000
+MOST_ENTRIES = 1_000_000
 """With more observed entries, to look for corrupt ones takes long, and loss='l1' must be asked for."""
 
 FEWEST = 5
