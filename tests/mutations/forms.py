@@ -82,7 +82,7 @@ MUTANTS = (
         WALK,
         "is_chosen = all(other.setting != axis.setting for other in axes[place + 1 :])",
         "is_chosen = True",
-        ("choosing/test_walk.py",),
+        ("choosing/test_walk.py::test_a_setting_is_chosen_along_all_its_axes_before_a_method_is_given_up",),
     ),
     Mutant(
         "entries are left out although few are seen",
