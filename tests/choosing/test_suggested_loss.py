@@ -15,6 +15,7 @@ from tensorfill.choosing.doubts import DoubtfulFitWarning
 from tensorfill.choosing.suggested_loss import are_enough, is_better, suggested_loss
 from tensorfill.losses import Logistic, Poisson, Square
 from tensorfill.models import Dense
+from tests.refusal import refuses
 
 SHAPE = (16, 14, 12)
 NO_ERRORS = np.zeros(4)
@@ -194,3 +195,8 @@ def test_a_time_limit_keeps_the_answer_so_far():
     _, dirty, _ = gross()
     fit = tensorfill.complete(dirty, rng=0, time_limit=0.3)
     assert np.isfinite(fit.to_dense()).all()
+
+
+def test_another_word_is_refused_with_all_that_are_allowed():
+    allowed = ["'square'", "'poisson'", "'l1'", "'auto'", "'autos'"]
+    refuses(ValueError, ["loss", *allowed], lambda: tensorfill.complete(np.ones((4, 5)), loss="autos"))

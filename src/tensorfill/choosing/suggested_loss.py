@@ -27,7 +27,6 @@ FAR = 6.0
 MOST = 0.5
 """Corrupt entries are looked for if errors out of all proportion have more than this share of the squared error."""
 
-
 WELL_KNOWN = 0.5
 """They are looked for only if the size of most errors is below this share of that of most values: where little is
 predicted, the largest values have the largest errors."""

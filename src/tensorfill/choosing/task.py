@@ -18,8 +18,8 @@ from ..adapters.registry import take_in
 from ..graphs import KernelGraph
 from ..graphs.reduction import Graph
 from ..labels import Labelled, Labels
-from ..losses import Loss, Robust, Square, make_loss, prepare
-from ..losses.robust import is_robust
+from ..losses import LOSSES, Loss, Robust, Square, make_loss, prepare
+from ..losses.robust import ROBUST, is_robust
 from ..methods.base import STAGES as AROUND
 from ..methods.base import Method
 from ..methods.problem import Problem
@@ -224,7 +224,9 @@ def taken_in(
         # A smooth field is added to the answer of the method, in which these modes are no longer.
         smooth = smooth_by_number = None
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
-    loss = Square() if _is_auto(loss) else loss
+    if isinstance(loss, str):
+        one_of(loss, "loss", [*LOSSES, *ROBUST, "auto"])
+        loss = Square() if loss == "auto" else loss
     prepared, fitted = _as_fitted(observations, loss)
     # Checked now rather than after a search, which can take minutes.
     smooth_modes(fitted, list(smooth.modes) if isinstance(smooth, Stage) else smooth_by_number)
@@ -241,10 +243,6 @@ def taken_in(
         beside=_checked_blend(blend),
     )
     return Job(task, observations, taken)
-
-
-def _is_auto(loss: Any) -> bool:
-    return isinstance(loss, str) and loss == "auto"
 
 
 def _as_fitted(observations: Observations, loss: Any) -> tuple[Any, Observations]:
