@@ -25,15 +25,17 @@ def seconds(action: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
-def fresh(function: Callable[..., Any], *given: Any, environment: dict[str, str] | None = None) -> Any:
-    """Return what a function of a benchmark answers in a process of its own."""
+def fresh(
+    function: Callable[..., Any], *given: Any, environment: dict[str, str] | None = None, limit: float | None = None
+) -> Any:
+    """Return what a function of a benchmark answers in a process of its own, which is ended after `limit` seconds."""
     module, name = Path(sys.modules[function.__module__].__file__ or "").stem, function.__name__
     script = (
         f"import json, sys; sys.path.insert(0, {str(FOLDER)!r}); import {module}; "
         f"print(json.dumps({module}.{name}(*json.loads(sys.argv[1]))))"
     )
     command = [sys.executable, "-c", script, json.dumps(given)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment, timeout=limit)
     return json.loads(answer.stdout.splitlines()[-1])
 
 

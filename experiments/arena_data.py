@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .data import DataMissing, climate, hyperspectral, image, shared_folder, traffic, video
+from .data import DataMissing, climate, hyperspectral, image, shared_file, traffic, video
 
 Array = NDArray[np.float64]
 
@@ -75,14 +75,14 @@ def birmingham() -> Array:
 
 def air() -> Array:
     """Return a week and a half of air quality: 12 stations x 240 hours x 11 variables."""
-    with np.load(_shared("air/beijing_air_12x35064x11.npz")) as file:
+    with np.load(shared_file("air", "beijing_air_12x35064x11.npz")) as file:
         # March 2014: a year after the start, so that every station has settled.
         return standardised(file["X"][:, 8760:9000].astype(np.float64), 2)
 
 
 def colorado() -> Array:
     """Return ten years of the forty stations with the most records: 40 x 120 months x 3, a part never recorded."""
-    with np.load(_shared("climate/colorado_monthly_376x1236x3.npz")) as file:
+    with np.load(shared_file("climate", "colorado_monthly_376x1236x3.npz")) as file:
         years = file["X"][:, 840:960].astype(np.float64)
     known = np.isfinite(years).sum(axis=(1, 2))
     return standardised(years[np.sort(np.argsort(-known, kind="stable")[:40])], 2)
@@ -90,14 +90,14 @@ def colorado() -> Array:
 
 def tobacco() -> Array:
     """Return the panel of states, years and measures: 51 x 45 x 6."""
-    with np.load(_shared("panels/tobacco_51x45x6.npz")) as file:
+    with np.load(shared_file("panels", "tobacco_51x45x6.npz")) as file:
         return np.asarray(file["X"], dtype=np.float64)
 
 
 @cache
 def flights() -> Array:
     """Return log(1 + flights) of 60 days, 18 hours and the 20 busiest destinations."""
-    rows = np.loadtxt(_shared("sparse/nycflights_365x24x105x16.tns"), comments="#")
+    rows = np.loadtxt(shared_file("sparse", "nycflights_365x24x105x16.tns"), comments="#")
     day, hour, place = rows[:, :3].astype(int).T - 1
     counts = np.zeros((365, 24, 105))
     np.add.at(counts, (day, hour, place), rows[:, -1])
@@ -189,13 +189,6 @@ def below_the_diagonal(data: Array) -> NDArray[np.bool_]:
     """Return where waves leave shorter than they came, which does not happen, so that nothing is measured there."""
     _, emitted, excited = (np.arange(size) / (size - 1) for size in data.shape)
     return np.broadcast_to(emitted[:, None] < excited, data.shape).copy()
-
-
-def _shared(path: str) -> str:
-    found = shared_folder() / path
-    if not found.exists():
-        raise DataMissing(f"{found} does not exist; see README.md of the shared data for where to get it.")
-    return str(found)
 
 
 SETS = {

@@ -72,7 +72,7 @@ def traffic(name: str) -> NDArray[np.float64]:
     """
     from scipy.io import loadmat
 
-    records: NDArray[np.float64] = loadmat(_file("traffic", TRAFFIC[name]))["tensor"].astype(np.float64)
+    records: NDArray[np.float64] = loadmat(shared_file("traffic", TRAFFIC[name]))["tensor"].astype(np.float64)
     if name == "birmingham":
         records[records == 0] = np.nan
     return records
@@ -86,7 +86,7 @@ def climate(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     name
         ``"ccds"`` (125 x 156 x 17) or ``"ushcn"`` (108 x 1032 x 3).
     """
-    with np.load(_file("climate", CLIMATE[name])) as file:
+    with np.load(shared_file("climate", CLIMATE[name])) as file:
         places = file["locations"] if name == "ccds" else file["stations_id_lat_lon"][:, 1:]
         return file["X"].astype(np.float64), places.astype(np.float64)
 
@@ -95,20 +95,20 @@ def image(name: str) -> NDArray[np.float64]:
     """Return a picture of `IMAGES` as rows x columns x 3 colours, from 0 to 255."""
     from skimage.io import imread
 
-    colours: NDArray[np.float64] = np.asarray(imread(_file("images", IMAGES[name])), dtype=np.float64)
+    colours: NDArray[np.float64] = np.asarray(imread(shared_file("images", IMAGES[name])), dtype=np.float64)
     return colours[:, :, :3]
 
 
 def video(name: str) -> NDArray[np.uint8]:
     """Return a video of `VIDEOS` as rows x columns x 3 colours x frames, from 0 to 255."""
-    with np.load(_file("video", VIDEOS[name])) as stored:
+    with np.load(shared_file("video", VIDEOS[name])) as stored:
         frames: NDArray[np.uint8] = stored["V"]
     return frames
 
 
 def hyperspectral(name: str) -> NDArray[np.float64]:
     """Return a hyper-spectral image by row, column and band: ``"cave"`` or ``"indian-pines"``."""
-    with np.load(_file("hyperspectral", HYPERSPECTRAL[name])) as file:
+    with np.load(shared_file("hyperspectral", HYPERSPECTRAL[name])) as file:
         return np.asarray(file["X"], dtype=np.float64)
 
 
@@ -121,7 +121,7 @@ def network() -> tuple[Entries, Entries]:
 
     A value is 1 for a link and 0 for none.
     """
-    with np.load(_file("network", NETWORK)) as file:
+    with np.load(shared_file("network", NETWORK)) as file:
         shape = tuple(int(size) for size in file["shape"])
         fitted, tested = (file[name].astype(np.int64) for name in ("valid", "test"))
     return (fitted[:, :3], fitted[:, 3].astype(np.float64), shape), (
@@ -131,7 +131,8 @@ def network() -> tuple[Entries, Entries]:
     )
 
 
-def _file(folder: str, name: str) -> Path:
+def shared_file(folder: str, name: str) -> Path:
+    """Return the path of a file of the shared data, or raise `DataMissing`."""
     path = shared_folder() / folder / name
     if not path.exists():
         raise DataMissing(f"{path} does not exist; see README.md of the shared data for where to get it.")
