@@ -34,7 +34,7 @@ from .choosing.doubts import (
     warn_of_variation,
 )
 from .choosing.holdout.splits import Choice
-from .choosing.recipe import Portion
+from .choosing.recipe import Portion, Recipe, Start
 from .choosing.search.base import Path
 from .choosing.stages.base import Reduced, Stage
 from .choosing.stages.present_slices import PresentSlices
@@ -76,7 +76,7 @@ def complete(
     choose: Choice | None = None,
     blend: bool | Sequence[Portion] = True,
     dtype: DTypeLike = np.float64,
-    start: Fit | Model | None = None,
+    start: Fit | Model | Start | None = None,
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool = False,
@@ -170,7 +170,8 @@ def complete(
         ``float64``, or ``float32`` at half the memory.
     start
         An earlier fit of the same tensor for a warm start, if all settings of the method are given. A fit of another
-        method that this one cannot start from is ignored. For more data see `Fit.update`.
+        method that this one cannot start from is ignored. For more data see `Fit.update`. The arguments that a recipe
+        returns have what a repetition starts from.
     time_limit
         Stop after this many seconds with the best answer so far.
     rng
@@ -244,7 +245,7 @@ def complete(
         refine=refine,
         merge=merge,
         choose=choose,
-        start=(start.core or core_of(start.model)) if isinstance(start, Fit) else start,
+        start=_start(start),
         blend=blend,
         others=others,
     )
@@ -255,6 +256,8 @@ def complete(
         raise ValueError("start needs every setting to be given, as in method=fit.method; a search begins at zero.")
     if isinstance(start, Fit):
         job = _without_a_start_of_another_kind(job, methods[0], start)
+    elif isinstance(start, Start):
+        job = _without_starts_of_another_shape(job, methods[0])
     warn_of_nothing_missing(job.observations, job.task.loss)
     every = method != "auto" or bool(job.task.stages_asked())
     simple = not every and not settings
@@ -268,13 +271,12 @@ def complete(
         one_blas_thread,
         threads(n_jobs),
     ):
-        context = Context(random, clock, display, callback, interrupts)
+        context = Context(random, clock, display, callback, interrupts, seeded=lambda: seeded(seed)[1])
         answer = completed(
             job.task, methods, context, choosing=choosing, every=every, simple=simple, blend=several and blend is True
         )
         if simple and _is(loss, "auto"):
-            context = replace(context, rng=seeded(seed)[1])
-            job, answer, suggested = _with_suggested_loss(job, answer, context, blend=blend is True)
+            job, answer, suggested = _with_suggested_loss(job, answer, context.again(), blend=blend is True)
             asked |= suggested
             warn_of_corrupt_entries(answer)
         warn_of_empty_slices(answer, job.task, labels)
@@ -369,6 +371,21 @@ def _identity(job: Job, methods: Sequence[Any], seed: int) -> dict[str, str]:
     }
 
 
+def _start(given: Fit | Model | Start | None) -> Start:
+    """Return how the method begins."""
+    if isinstance(given, Start):
+        return given
+    return Start(given.core or core_of(given.model) if isinstance(given, Fit) else given)
+
+
+def _without_starts_of_another_shape(job: Job, method: Method) -> Job:
+    """Return the job of a repetition without what its methods start from, if the data has another shape."""
+    task, shape = job.task, job.task.observations.shape
+    given = Recipe(method=method, start=task.start, beside=task.beside)
+    given = given.started(lambda model: model if model.shape == shape else None)
+    return replace(job, task=replace(task, start=given.start, beside=given.beside))
+
+
 def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Job:
     """Return the job without its start, if the method cannot start from a model of that kind."""
     shape = job.task.observations.shape
@@ -379,9 +396,9 @@ def _without_a_start_of_another_kind(job: Job, method: Method, start: Fit) -> Jo
     ordered = frozenset(job.task.ordered_modes)
     whole = Reduced(Problem(job.task.observations, Square()))
     part = whole.by([PresentSlices(ordered), *job.task.merging], Clock())
-    near = None if job.task.start is None else part.start(job.task.start)
-    usable = near is not None and method.can_start_from(near, part.problem)
-    return job if usable else replace(job, task=replace(job.task, start=None))
+    core = job.task.start.model
+    usable = core is not None and method.can_start_from(part.start(core), part.problem)
+    return job if usable else replace(job, task=replace(job.task, start=Start()))
 
 
 def _fit(answer: Answer, job: Job, bounds: tuple[float, float] | None, timing: Timing) -> Fit:

@@ -37,7 +37,7 @@ from .holdout.resemblance import MISSING, sample_of_missing, weights_of
 from .holdout.splits import Split, fitted_and_held_out, whole_split
 from .judging import corrupt_entries
 from .outliers import are_outliers
-from .recipe import Portion, Recipe
+from .recipe import Portion, Recipe, Start
 from .run import run, status_of
 from .scored import Scored
 from .search.base import PathPoint
@@ -159,8 +159,8 @@ class Work:
         task = scale.down(task)
         whole = Problem(task.observations, task.loss)  # type: ignore[arg-type]
         problem, places = PresentSlices(frozenset(task.ordered_modes)).reduce(whole, context.clock)
-        start = None if task.start is None else places.start(task.start)
-        task = replace(task, observations=problem.observations, start=start)
+        given = Recipe(method=methods[0], start=task.start, beside=task.beside).started(places.start)
+        task = replace(task, observations=problem.observations, start=given.start, beside=given.beside)
         context = replace(context, scale=scale)
         within = Reduced(problem).by(task.merging, context.clock)
         context = replace(context, callback=shown(context, lambda model: places.model(within.whole(model))))
@@ -175,16 +175,23 @@ class Work:
                 # The recipes of a blend were chosen without corrupt entries, and so were settings for squares only.
                 leave_out = bool(task.beside) or method.square_only
                 problem, near = self._judged(method, leave_out=leave_out, robust=method.takes_robust)
-                start = near if task.start is None else task.start
+                start = task.start if task.start.model is not None else replace(task.start, model=near)
                 part = Reduced(problem).by(task.merging, context.clock)
-                own = None if task.start is None else part.start(task.start)
+                own = None if task.start.model is None else part.start(task.start.model)
                 if own is not None and not method.can_start_from(own, part.problem):
                     # The method says what it can start from.
                     method.prepare(part.problem, own, context.rng)
                 context.display.begin("fitting", method.max_iter, method.tol)
-                recipe = Recipe(task.before, method=method, after=task.after, beside=task.beside, loss=problem.loss)
-                result = run(recipe, problem, start, context)
-                if start is None and result.history[-1].iteration == 0:
+                recipe = Recipe(
+                    task.before,
+                    method=method,
+                    after=task.after,
+                    beside=task.beside,
+                    loss=problem.loss,
+                    start=task.start,
+                )
+                result = run(recipe, problem, start.model, context.again())
+                if start.model is None and result.history[-1].iteration == 0:
                     # Without an iteration the method has no answer yet.
                     result.finished_or_stopped()
         except STOPS as stop:
@@ -253,7 +260,7 @@ class Work:
         watch = Watch(context.callback, context.clock, keep)
         ranks: Any = {"modes": getattr(method, "modes", None), "max_rank": getattr(method, "max_rank", None)}
         if leave_out:
-            corrupt = corrupt_entries(within, **ranks, rng=context.rng, watch=watch)
+            corrupt = corrupt_entries(within, **ranks, rng=context.seeded(), watch=watch)
             # The merged tensor may have the entries in another order.
             numbered = within.astype(np.float64).with_values(np.arange(len(within)))
             placed = replace(part, problem=Problem(numbered, Square())).placed
@@ -272,13 +279,8 @@ class Work:
         recipe = _for_all_entries(contest, scored)
         method = recipe.method
         self.context.display.begin("fitting all entries", method.max_iter, method.tol)
-        parts = (scored, *(each for _, each in scored.beside))
-        starts = [None if part.near is None else part.trials.local[0].core(part.near) for part in parts]
-        result = run(recipe, problem, starts, self.context, thoroughly=not trial.early)
-        near = scored.near
-        if not result.finished and not (
-            near is not None and method.can_start_from(near, scored.trials.local[0].problem)
-        ):
+        result = run(recipe, problem, context=self.context.again())
+        if not result.finished and recipe.start.model is None:
             # The finished answer without the held-out entries is better than half of one with them.
             return replace(recipe, method=trial.method), replace(result, model=scored.whole_model)
         return _resolved(recipe, problem), result
@@ -353,6 +355,7 @@ def _for_all_entries(contest: Contest, scored: Scored) -> Recipe:
         method=scored.final(len(contest.problem.observations)),
         beside=tuple(Portion(weight, _for_all_entries(contest, each)) for weight, each in scored.beside),
         loss=contest.problem.loss,
+        start=Start(scored.near, thoroughly=not scored.trial.early),
     )
 
 
@@ -416,6 +419,7 @@ def filled(answer: Answer, places: Lift, entries: Observations, without: tuple[i
     loss: Any = answer.recipe.loss
     found = fill_empty_slices(places.model(answer.result.model), places.back(entries), loss, without=without)
     core, bars, recipe = answer.result.core, answer.error_bars, answer.recipe
+    recipe = recipe.started(places.core)
     if found.fills:
         recipe = replace(recipe, after=(*recipe.after, EmptySlices(tuple(found.fills), without)))
     if bars is not None:

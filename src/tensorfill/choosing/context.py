@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Context:
         What Ctrl-C does.
     scale
         The unit that the data is fitted in; what is shown is in the units of the data.
+    seeded
+        Returns the generator as it was when the run began.
     """
 
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
@@ -39,3 +42,8 @@ class Context:
     callback: Callback | None = None
     interrupts: Interrupts = field(default_factory=Interrupts)
     scale: Scale = field(default_factory=Scale)
+    seeded: Callable[[], np.random.Generator] = np.random.default_rng
+
+    def again(self) -> Context:
+        """Return the context with the generator as it was when the run began: for what a repetition does too."""
+        return replace(self, rng=self.seeded())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from ..labels import Labels
 from ..losses import Loss, Square
 from ..losses.robust import Robust
 from ..methods.base import Method
+from ..models.base import Model
 from .holdout.kinds import Holdout
 from .stages.base import After, Before, Stage, labels_behind, merging
 
@@ -43,6 +44,22 @@ class Portion:
 
 
 @dataclass(frozen=True)
+class Start:
+    """How a fit of all entries began, so that a repetition begins in the same way and has the same answer.
+
+    Parameters
+    ----------
+    model
+        The answer that the method started from; None if it found its own starting point.
+    thoroughly
+        Whether it took the steps that it needs before it can tell that it has converged.
+    """
+
+    model: Model | None = field(default=None, repr=False)
+    thoroughly: bool = False
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What is done to a problem: stages, a method, and stages again; `tensorfill.choosing.run` does it.
 
@@ -60,6 +77,8 @@ class Recipe:
         The other recipes of a blend with their weights, which sum to less than 1; the rest is the weight of this one.
     loss
         The loss that the entries were fitted with.
+    start
+        How the method began.
     holdout
         How entries were held out to choose all this; None if none were.
     seed
@@ -73,6 +92,7 @@ class Recipe:
     after: tuple[After, ...] = ()
     beside: tuple[Portion, ...] = ()
     loss: Loss | Robust = field(default_factory=Square)
+    start: Start = field(default_factory=Start, compare=False, repr=False)
     holdout: Holdout | None = field(default=None, compare=False)
     seed: int = field(default=0, compare=False)
     asked: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -127,6 +147,18 @@ class Recipe:
             [mode] = stage.numbers([mode], ndim)
         return mode
 
+    def started(self, change: Callable[[Model], Model | None]) -> Recipe:
+        """Return the recipe with a change to each model that a method starts from."""
+        model = None if self.start.model is None else change(self.start.model)
+        beside = tuple(replace(each, recipe=each.recipe.started(change)) for each in self.beside)
+        return replace(self, start=replace(self.start, model=model), beside=beside)
+
+    def starting_from(self, models: Sequence[Model | None]) -> Recipe:
+        """Return the recipe whose parts start from these models."""
+        parts = zip(self.beside, models[1:], strict=True)
+        beside = tuple(replace(each, recipe=each.recipe.starting_from([model])) for each, model in parts)
+        return replace(self, start=replace(self.start, model=models[0]), beside=beside)
+
     @property
     def rounds(self) -> int:
         """How often the stages before the method are done again beside its answer."""
@@ -135,9 +167,11 @@ class Recipe:
     def arguments(self) -> dict[str, Any]:
         """Return arguments of `tensorfill.complete` that take over what was chosen, with nothing left to search.
 
-        Nothing is held out then, so a fit with these arguments has no intervals; give ``choose=Choice()`` too for that.
+        The same data has the same answer then. Nothing is held out, so a fit with these arguments has no intervals;
+        give ``choose=Choice()`` too for that.
         """
         given = {each.name: each for each in self.stages if each.chosen}
         said = {name: self.asked[name] for name in KEPT if name in self.asked}
         blend = {"blend": self.beside} if self.beside else {}
-        return {**said, "method": self.method, **given, **blend, "rng": self.seed}
+        start = {} if self.start == Start() else {"start": self.start}
+        return {**said, "method": self.method, **given, **blend, **start, "rng": self.seed}

@@ -44,13 +44,13 @@ def run(
     problem
         The entries and the loss.
     start
-        The `core` of an earlier result to start from; without one, or if the method cannot start from it, the method
-        finds its own starting point. If there is one for each part of a blend, it is a sequence of
-        these.
+        The `core` of an earlier result to start from, or one for each part of a blend; without one, the recipe says
+        where the method starts. If it cannot start from there, it finds its own starting point.
     context
         The clock and the rest that accompanies a run.
     thoroughly
-        Whether the method takes the steps that it needs before it can tell that it has converged.
+        Whether the method takes the steps that it needs before it can tell that it has converged, even if the recipe
+        does not say so.
     partial
         Whether an unfinished answer of the method gets the stages after it all the same, in whatever time they take.
 
@@ -71,7 +71,7 @@ def run(
         start = (start,) + (None,) * len(recipe.beside)
     if recipe.beside:
         return _blended(recipe, problem, start, context, thoroughly=thoroughly, partial=partial)
-    [near] = start
+    near, thoroughly = start[0] or recipe.start.model, thoroughly or recipe.start.thoroughly
     if problem.here is None:
         # Of all methods, NORT alone works with entries on other machines, and no stage does.
         if recipe.stages or not isinstance(recipe.method, Nort):

@@ -72,7 +72,10 @@ class Scored:
     @property
     def near(self) -> Model | None:
         """What the last fit starts from: the answer of the method on the first split; None if it does so by itself."""
-        return None if self.afresh else self.trial.models[0]
+        model, problem = self.trial.models[0], self.trials.local[0].problem
+        if self.afresh or not self.trial.method.can_start_from(model, problem):
+            return None
+        return self.trials.local[0].core(model)
 
     def final(self, entries: int) -> Method:
         """Return the method with what was chosen, for a fit of this many entries; it stops early if the trial did."""

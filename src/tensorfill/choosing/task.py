@@ -23,11 +23,10 @@ from ..losses.robust import ROBUST, is_robust
 from ..methods.base import STAGES as AROUND
 from ..methods.base import Method
 from ..methods.problem import Problem
-from ..models import Model
 from ..observations import Observations
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
-from .recipe import Portion
+from .recipe import Portion, Start
 from .stages.base import After, Before, Reduced, Stage, labels_behind, merging
 from .stages.centre import can_centre, is_of_differences
 from .stages.graphs import checked_graphs
@@ -62,7 +61,7 @@ class Task:
     unordered
         The modes whose labels have no order.
     start
-        A model to start the fit of all entries from, if nothing is left to choose.
+        How the fit of all entries begins, if nothing is left to choose.
     beside
         The other recipes of a blend, if it is given.
     """
@@ -74,7 +73,7 @@ class Task:
     graphs: Mapping[int, Graph | KernelGraph] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=lambda: dict(LEFT_OPEN))
     unordered: frozenset[int] = frozenset()
-    start: Model | None = None
+    start: Start = field(default_factory=Start)
     beside: tuple[Portion, ...] = ()
 
     def stages_asked(self) -> list[str]:
@@ -191,7 +190,7 @@ def taken_in(
     refine: str | Stage | None = None,
     merge: Sequence[Sequence[int | str]] | str | Stage | None = "auto",
     choose: Choice | None = None,
-    start: Model | None = None,
+    start: Start | None = None,
     blend: bool | Sequence[Portion] = True,
     others: Mapping[str, Any] | None = None,
 ) -> Job:
@@ -239,7 +238,7 @@ def taken_in(
         asked={name: said for name, said in given.items() if name != "laplacian" or isinstance(said, Stage)}
         | {"smooth": smooth_by_number},
         unordered=frozenset(mode for mode in range(len(labels.names)) if not labels.has_order(mode)),
-        start=start,
+        start=start or Start(),
         beside=_checked_blend(blend),
     )
     return Job(task, observations, taken)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from .._support.checks import tensor_shape
@@ -21,7 +21,7 @@ from ..models import MODELS
 from .typed import decoded
 
 FORMAT = "tensorfill-fit"
-VERSION = 9
+VERSION = 10
 """The version of the format that is written and read."""
 
 TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")
@@ -39,6 +39,8 @@ class FitHeader:
     ----------
     kind, core
         The kinds of the model, and of the model without a smooth field, by their names in `MODELS`.
+    starts
+        The kind of the model that each part of the recipe started from.
     shape
         The shape of the tensor.
     status, recipe, bounds, history, path, baselines, timing
@@ -64,10 +66,11 @@ class FitHeader:
     baselines: tuple[Baseline, ...] = ()
     timing: Timing | None = None
     core: str | None = None
+    starts: list[str | None] = field(default_factory=list)
     restore: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        for kind in (self.kind, self.core):
+        for kind in (self.kind, self.core, *self.starts):
             if kind is not None and kind not in MODELS:
                 raise ValueError(f"there is no model of kind {kind[:40]!r}")
         shape = tensor_shape(self.shape)
@@ -99,6 +102,8 @@ class FitHeader:
         modes += [each.mode for each in self.baselines if each.mode is not None]
         if not all(0 <= mode < ndim for mode in modes):
             raise ValueError(f"it speaks of a mode that a tensor of order {ndim} does not have")
+        if len(self.starts) not in (0, len(self.recipe.parts)):
+            raise ValueError("its recipe has another number of parts")
         if held_out is not None:
             blocks = [held_out.shape] if held_out.block is None else [held_out.shape, held_out.block]
             # The tensor may have grown since.

@@ -17,6 +17,7 @@ from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
 from ..choosing.error_bars import ErrorBars, SliceErrors
 from ..choosing.holdout.held_out import HeldOut
+from ..choosing.recipe import Recipe
 from ..choosing.search.base import Path as SearchPath
 from ..labels import Labels
 from ..methods.base import History
@@ -48,10 +49,12 @@ def save_fit(fit: Fit, path: str | PathLike[str], *, data: bool = False) -> None
     """
     header, arrays = described_fit(fit)
     header["kind"] = fit.model.kind
-    arrays |= {f"model.{name}": array for name, array in fit.model.to_arrays().items()}
-    if fit.core is not None:
-        header["core"] = fit.core.kind
-        arrays |= {f"core.{name}": array for name, array in fit.core.to_arrays().items()}
+    starts = [part.start.model for part in fit.recipe.parts]
+    header["core"] = None if fit.core is None else fit.core.kind
+    header["starts"] = [None if start is None else start.kind for start in starts]
+    models = {"model": fit.model, "core": fit.core} | {f"start{number}": start for number, start in enumerate(starts)}
+    for name, model in models.items():
+        arrays |= {} if model is None else {f"{name}.{each}": array for each, array in model.to_arrays().items()}
     if data and fit.observations is not None:
         arrays |= {"data.coords": fit.observations.coords, "data.values": fit.observations.values}
     with written_beside(path) as file:
@@ -65,7 +68,7 @@ def described_fit(fit: Fit) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "version": VERSION,
         "shape": list(fit.shape),
         "status": encoded(fit.status),
-        "recipe": encoded(fit.recipe),
+        "recipe": encoded(fit.recipe.started(lambda model: None)),
         "bounds": encoded(fit.bounds),
         "history": encoded(list(fit.history)),
         "path": None if fit.path is None else encoded(list(fit.path)),
@@ -134,7 +137,7 @@ def parts_of_fit(header: FitHeader, arrays: dict[str, NDArray[Any]], model: Mode
         "model": model or read_model(header.kind, shape, _named(arrays, "model.")),
         "status": header.status,
         "history": History(header.history),
-        "recipe": header.recipe,
+        "recipe": _with_starts(header, arrays),
         "path": None if header.path is None else SearchPath(header.path),
         "error_bars": _read_errors(header, _named(arrays, "errors.")),
         "baselines": header.baselines,
@@ -145,6 +148,15 @@ def parts_of_fit(header: FitHeader, arrays: dict[str, NDArray[Any]], model: Mode
         "labels": labels,
         "restore": _read_restorer(header, arrays, labels),
     }
+
+
+def _with_starts(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> Recipe:
+    """Return the recipe with the models that its methods started from."""
+    starts = [
+        None if kind is None else read_model(kind, tuple(header.shape), _named(arrays, f"start{number}."))
+        for number, kind in enumerate(header.starts)
+    ]
+    return header.recipe.starting_from(starts) if starts else header.recipe
 
 
 class Arrays(dict[str, NDArray[Any]]):

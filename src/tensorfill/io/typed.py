@@ -14,7 +14,7 @@ from .._support.timing import TimedStage, Timing
 from ..choosing.baselines import Baseline
 from ..choosing.holdout.kinds import Holdout
 from ..choosing.holdout.splits import Choice
-from ..choosing.recipe import Portion, Recipe
+from ..choosing.recipe import Portion, Recipe, Start
 from ..choosing.search.base import PathPoint
 from ..choosing.stages.base import Stage
 from ..choosing.stages.empty_slices import SliceFill
@@ -60,7 +60,7 @@ def _known() -> dict[str, type[Any]]:
         Baseline, TimedStage, Timing, *STAGES.values(),
         *METHODS.values(), Effects, Interpolation, Mean, *LOSSES.values(), *PENALTIES.values(), Robust, Envelope,
         SmoothedRobust, Tangent, Choice, Holdout, Neighbours, PathPoint, Recipe, Record, Portion, SliceFill,
-        Unsaved,
+        Start, Unsaved,
     ]  # fmt: skip
     return {kind.__name__: kind for kind in kinds}
 

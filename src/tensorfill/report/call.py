@@ -25,7 +25,8 @@ def call_without_search(fit: Fit) -> str | None:
     """Return the call with the chosen settings; None if nothing was chosen."""
     if fit.path is None or not isinstance(fit.method, Method):
         return None
-    arguments = fit.recipe.arguments()
+    # No source text holds the model that a method starts from.
+    arguments = {name: value for name, value in fit.recipe.arguments().items() if name != "start"}
     if fit.modes:
         labels = fit.recipe.labels_within(fit.labels)
         named = tuple(labels.called(mode) for mode in fit.modes)
