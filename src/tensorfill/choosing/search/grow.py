@@ -14,7 +14,7 @@ A rich and a simple answer are compared by a regression over the held-out entrie
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..._support.types import Floats
@@ -23,7 +23,8 @@ from ...methods.grow.cp_form import cp_form
 from ...methods.grow.growth import MOST_DIRECTIONS, SWEEPS, Growth
 from ...models import CPModel
 from .grow_state import GrowState
-from .trials import Trials
+from .slope import slope_of
+from .trials import LEAST_PART, Trials
 
 BEYOND_DOUBT = 3.0
 LIKELY = 2.0
@@ -33,6 +34,10 @@ BEYOND_BIAS = 4.0
 """The same for a term from a thorough search. Its start was found with the held-out entries too. The sweeps after that,
 without them, remove nearly all of that information: for noise, the slope is biased by at most two standard errors,
 usually one."""
+
+SHOWS = 1.0
+"""A term whose slope by itself is fewer standard errors above zero is refused: sweeps of all terms together hardly
+raise that, and cost as much as a fit."""
 
 BEYOND_REPAIR = 15.0
 """If dropping a direction hurts by this many standard errors, a sweep cannot compensate for it."""
@@ -69,9 +74,6 @@ KEPT = 0.75
 OUT_OF_REACH = 2.0
 """If the mean loss is this many times that of a rival, fewer directions cannot bring it below."""
 
-FEW_LEFT = 2
-"""The number of directions above the noise that a complete sum may leave by chance."""
-
 CLEARLY_ABOVE, FAR_ABOVE = 1.25, 1.5
 """Multiples of the edge of noise above which a direction counts as signal, and as far more than the model has."""
 
@@ -100,13 +102,13 @@ class GrowSearch(GrowState):
         """Whether the residuals show nothing above the noise, so that no other low-rank method can find more."""
         return self._conclusive
 
-    def run(self, trials: Trials) -> None:
+    def run(self, trials: Trials) -> Iterator[None]:
         """Grow a Tucker model, and then look for its simplest form."""
         self._trials = trials
         entries = zip(trials.local_problems, trials.unseen, strict=True)
         self._growths = [Growth(problem.observations, trials.rng, trials.clock, unseen) for problem, unseen in entries]
         if self._settings.rank == "auto":
-            self._grow_from_zero()
+            yield from self._grow_from_zero()
         else:
             self._keep(trials.run(replace(self._settings, form="tucker"), None, tried={}))
             self._choose_form()
@@ -129,14 +131,20 @@ class GrowSearch(GrowState):
         method: Grow = trials.leader.method  # type: ignore[assignment]
         return method if self._is_settled else replace(method, max_iter=min(method.max_iter, SWEEPS))
 
-    def _grow_from_zero(self) -> None:
+    def _grow_from_zero(self) -> Iterator[None]:
         """Grow by directions, and then by terms in the form with the lower held-out error."""
         self._keep(self._tried([growth.zero() for growth in self._growths]))
         self._append_directions()
+        yield
         if self._has_many_directions and self._kept.losses.mean() > OUT_OF_REACH * self._trials.rival:
             self._is_settled = False
             return
         if self._is_cramped and self._settings.form != "tucker" and self._grown_as_a_sum():
+            if self._is_left(FAR_ABOVE):
+                self._settle()
+                return
+            self._keep(self._tried(self._kept.models, CP_SWEEPS, CP_TOLERANCE))
+            self._drop_terms()
             self._conclude()
             return
         if self._has_many_directions or self._is_left(FAR_ABOVE):
@@ -149,6 +157,7 @@ class GrowSearch(GrowState):
         self._trim()
         if self._settings.form != "tucker":
             self._choose_form()
+        yield
         self._append_terms(thoroughly=False)
         self._conclude()
 
@@ -198,25 +207,24 @@ class GrowSearch(GrowState):
     def _grown_as_a_sum(self) -> bool:
         """Continue with a sum of outer products, which has no core that could become too large; return if it is better.
 
-        If there are only terms to find, each round leaves fewer directions above the noise than the last. If the
-        spectrum decays slowly, it does not.
+        If every direction that can be counted is above the noise, or terms gain little although some are far above it,
+        the spectrum decays too slowly for that.
         """
-        core, left = self._kept, self._count_left()
-        if left == MOST_DIRECTIONS:
+        core = self._kept
+        if self._count_left() == MOST_DIRECTIONS:
             return False
         terms = max(self._ranks[mode] for mode in self._free)
         starts = [cp_form(model, terms, self._trials.rng) for model in self._models]
         self._keep(self._tried(starts))
-        while left and self._grown_by_a_term(thoroughly=False)[0]:
-            before, left = left, self._count_left()
-            if left >= before:
+        before = math.inf
+        while self._grown_by_a_term(thoroughly=False)[0]:
+            if self._kept.losses.mean() > (1 - LEAST_PART) * before and self._is_left(FAR_ABOVE):
                 break
-        if left <= FEW_LEFT and self._is_worth_it(self._kept.models, core.models, LIKELY):
-            self._keep(self._tried(self._kept.models, CP_SWEEPS, CP_TOLERANCE))
-            self._drop_terms()
-            return True
-        self._keep(core)
-        return False
+            before = float(self._kept.losses.mean())
+        better = self._is_worth_it(self._kept.models, core.models, LIKELY)
+        if not better:
+            self._keep(core)
+        return better
 
     def _drop_terms(self) -> None:
         """Take the nearest sum with one term fewer while the held-out error does not rise.
@@ -256,13 +264,18 @@ class GrowSearch(GrowState):
         certainty = BEYOND_BIAS if thoroughly else BEYOND_DOUBT
         grown = refused = 0
         for each in zip(*(terms for terms, _ in looks), strict=False):
-            if self._grown_by_terms(each, certainty):
+            if self._shows(each) and self._grown_by_terms(each, certainty):
                 grown += 1
             else:
                 refused += 1
             if refused == TERMS_REFUSED:
                 break
         return grown > 0, any(may_hide_others for _, may_hide_others in looks)
+
+    def _shows(self, terms: Sequence[CPModel]) -> bool:
+        """Return whether held-out entries show a term on each split by itself, before all others are fitted with it."""
+        left = self._trials.held_out_values - self._trials.predictions(self._kept.models)
+        return slope_of(self._trials.predictions(terms), left).certainty >= SHOWS
 
     def _grown_by_terms(self, terms: Sequence[CPModel], certainty: float) -> bool:
         """Append a term on each split, and keep it if the held-out error falls; return whether it did."""
@@ -335,16 +348,15 @@ class GrowSearch(GrowState):
         """Take the CP model with the fewest terms that no richer model clearly beats; else keep the Tucker form."""
         if self._empty:
             return
-        tried = []
-        for terms in self._numbers_of_terms():
-            starts = [cp_form(model, terms, self._trials.rng) for model in self._models]
-            tried.append(self._tried(starts, CP_SWEEPS, CP_TOLERANCE))
-        others = [] if self._settings.form == "cp" else [self._kept]
-        for number, trial in enumerate(tried):
-            richer = [*tried[number + 1 :], *others]
-            if not any(self._is_worth_it(each.models, trial.models, BEYOND_DOUBT) for each in richer):
-                self._keep(trial)
+        models, richer = self._models, [] if self._settings.form == "cp" else [self._kept]
+        for terms in reversed(self._numbers_of_terms()):
+            starts = [cp_form(model, terms, self._trials.rng) for model in models]
+            trial = self._tried(starts, CP_SWEEPS, CP_TOLERANCE)
+            if any(self._is_worth_it(each.models, trial.models, BEYOND_DOUBT) for each in richer):
+                # One with fewer terms is worse still.
                 return
+            self._keep(trial)
+            richer.append(trial)
 
     def _numbers_of_terms(self) -> Sequence[int]:
         """Return the numbers of terms to try for a CP model of the same tensor."""
