@@ -14,7 +14,7 @@ from .choosing.holdout.splits import Choice, make_splits
 from .choosing.search.base import Path, PathPoint
 from .choosing.search.nort import NortSearch
 from .choosing.search.table import search_for
-from .choosing.search.trials import Trials
+from .choosing.search.trials import Trials, search_through
 from .choosing.stages.scale import Scale
 from .choosing.task import taken_in
 from .losses import Loss
@@ -68,6 +68,6 @@ def path(
     elif q is not None or points is not None:
         raise ValueError(f"q and points are for method 'nort', but the method is '{made.name}'; leave them out.")
     else:
-        search.run(trials)
+        search_through(search, trials)
         search.finish(trials)
     return scale.up(Path(trials.points))

@@ -16,7 +16,7 @@ from tensorfill.choosing.recipe import Recipe
 from tensorfill.choosing.run import run
 from tensorfill.choosing.search.cuts import CutSearch
 from tensorfill.choosing.search.nort import NortSearch
-from tensorfill.choosing.search.trials import Trials
+from tensorfill.choosing.search.trials import Trials, search_through
 from tensorfill.choosing.stages.centre import effects_of
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square, make_loss
@@ -35,7 +35,7 @@ def searched(search, share=0.1):
     """Return the trials of a search on one split."""
     splits, _ = make_splits(DATA, Square(), Choice(validation=share), np.random.default_rng(0))
     trials = Trials(splits, Context(np.random.default_rng(0)))
-    search.run(trials)
+    search_through(search, trials)
     return trials
 
 

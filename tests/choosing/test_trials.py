@@ -10,7 +10,7 @@ from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Choice, make_splits
 from tensorfill.choosing.search.base import are_better
 from tensorfill.choosing.search.table import search_for
-from tensorfill.choosing.search.trials import CHECKED_EVERY, FIRST_CHECK, LEAST_PART, Trials
+from tensorfill.choosing.search.trials import CHECKED_EVERY, FIRST_CHECK, LEAST_PART, Ahead, Trials, search_through
 from tensorfill.datasets import synthetic
 from tensorfill.graphs import chain
 from tensorfill.losses import Square
@@ -82,21 +82,39 @@ def test_a_trial_matters_if_a_mean_with_the_best_of_others_is_clearly_better(siz
     errors = trials.predictions(trial.models) - trials.held_out_values
     others = np.random.default_rng(0).permutation(errors)
     best = size * (alike * errors + np.sqrt(1 - alike**2) * others)
-    trials.beside = best
+    trials.ahead = Ahead(best**2 / 2, best)
     means = [np.mean((weight * errors + (1 - weight) * best) ** 2) for weight in np.linspace(0, 1, 10_001)]
     assert trials.may_matter(trial) == (min(means) < (1 - LEAST_PART) * means[0])
 
 
 @pytest.mark.parametrize("method", [Nort(), METHODS["lrtc"]()])
-def test_a_search_that_cannot_matter_ends_after_its_first_path(method, splits):
-    alone, beside = trials_on(splits), trials_on(splits)
-    beside.beside = np.zeros(len(beside.held_out_values))
-    for trials in (alone, beside):
-        search_for(method).run(trials)
-    first = [point.tried["q"] for point in beside.points]
+def test_a_search_pauses_after_its_first_path(method, splits):
+    alone, paused = trials_on(splits), trials_on(splits)
+    search_through(search_for(method), alone)
+    next(search_for(method).run(paused))
+    first = [point.tried["q"] for point in paused.points]
     assert len(set(first)) == 1
     assert first == [point.tried["q"] for point in alone.points][: len(first)]
-    assert len(beside.points) < len(alone.points)
+    assert len(paused.points) < len(alone.points)
+
+
+def test_a_path_that_turned_and_cannot_matter_goes_no_further(splits):
+    alone, behind = trials_on(splits), trials_on(splits)
+    nothing = np.zeros(len(behind.held_out_values))
+    behind.ahead = Ahead(nothing, nothing)
+    for trials in (alone, behind):
+        next(search_for(Nort()).run(trials))
+    assert len(behind.points) < len(alone.points)
+    errors = [point.held_out for point in behind.points]
+    assert errors[-1] > min(errors)
+
+
+def test_scores_matter_unless_they_are_worse_beyond_doubt(splits):
+    trials = trials_on(splits)
+    trial = trials.run(Nort(lam=0.5, max_iter=3), None, tried={})
+    for others, matters in ((trial.losses, True), (0.99 * trial.losses, False), (1.01 * trial.losses, True)):
+        trials.ahead = Ahead(others, None)
+        assert trials.may_matter(trial) == matters
 
 
 def gains(certainty, mean=0.1, count=400):

@@ -7,7 +7,7 @@ a weighted sum of all these answers is better than the best of them, that is the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,10 +19,9 @@ from ..methods.registry import FURTHER
 from .centring import are_balanced, are_needed, may_help
 from .contest import Contest
 from .finishing import add_stages, bring_to_the_end, finish_the_best
+from .race import race
 from .run import status_of
 from .scored import Scored
-from .search.base import Trial
-from .search.table import search_for
 from .search.trials import Trials
 from .search.walk import Walk
 from .stages.base import Before, merging
@@ -67,7 +66,7 @@ def choose(
         if not every:
             _behind_other_stages(contest, methods, clock)
     if not every:
-        finish_the_best(contest, clock)
+        finish_the_best(contest, clock, simple=simple)
     clock.check()
     best.current = best.answer
     scored = contest.or_simpler(best.working) if simple else best.working
@@ -105,10 +104,7 @@ def contend(
     contest.context.display.begin(f"choosing settings of {method.name}", None)
     try:
         before = _centred_as_the_best(contest, follow=follow) if before is None else before
-        if before is not None:
-            _searched(contest, method, clock, before)
-        else:
-            _search_with_and_without_centring(contest, method, clock)
+        race(contest, method, clock, _with_and_without_centring(contest, method) if before is None else [before])
         found = contest.best.working
         found.search.finish(found.trials)
         contest.best.current = Scored.of(found.trials, found.search, found.trials.leader, found.recipe.before)
@@ -179,50 +175,20 @@ def _centred_as_the_best(contest: Contest, *, follow: bool) -> tuple[Before, ...
     return before if follow or (before and is_of_differences(contest.problem.loss)) else None
 
 
-def _search_with_and_without_centring(contest: Contest, method: Method, clock: Clock) -> None:
-    """Find the best settings for the data as it is or, if that is better, for the centred data."""
+def _with_and_without_centring(contest: Contest, method: Method) -> Iterator[tuple[Before, ...]]:
+    """Give the stages before a method to choose from: for the data as it is, for centred data, or for both."""
     asked, loss, splits = contest.asked.get("centre", "auto"), contest.problem.loss, contest.splits
+    clock = contest.context.clock
     possible = asked == "auto" and "centre" in method.stages and can_centre(loss)
     silent = any(method.is_silent_somewhere(split.problem) for split in splits)
-    needed = possible and (silent or (is_score(loss) and are_needed(splits, contest.context.clock)))
+    needed = possible and (silent or (is_score(loss) and are_needed(splits, clock)))
     if asked is True or isinstance(asked, Centre) or needed:
-        _searched(contest, method, clock, (asked if isinstance(asked, Centre) else Centre(),))
+        yield (asked if isinstance(asked, Centre) else Centre(),)
         if needed and are_balanced(splits):
             # Then the effects are better than nothing, but a method may find more without them.
-            _searched(contest, method, clock, ())
+            yield ()
         return
-    plain = _searched(contest, method, clock, ())
-    if possible and is_of_differences(loss) and may_help(splits, plain.point.held_out, contest.context.clock):
-        _searched(contest, method, clock, (Centre(),))
-
-
-def _searched(contest: Contest, method: Method, clock: Clock, before: tuple[Before, ...]) -> Trial:
-    """Return the best trial of a search behind some stages, and keep it if it beats the one before."""
-    best, search = contest.best, search_for(method)
-    earlier, champion = best.current, best.champion
-    words = tuple(stage.brief for stage in before)
-    splits = [split.behind(before, contest.context.clock) for split in contest.splits]
-
-    def tried(trial: Trial) -> None:
-        contest.judged.append(trial.losses)
-        contest.context.display.tried(len(contest.points), contest.context.scale.error(trial.point.held_out))
-        scored = Scored.of(trials, search, trial, before)
-        if trials.best is trial and scored.beats(earlier):
-            best.current = scored
-
-    trials = Trials(
-        splits=splits,
-        context=replace(contest.context, clock=clock),
-        before=words,
-        tried=tried,
-        rival=contest.rival,
-        found=champion.trial.models if champion is not None and champion.trials.before == words else None,
-        beside=None if champion is None or contest.every else contest.errors_of_trial(champion),
-    )
-    contest.searches.append(trials)
-    search.run(trials)
-    # A search may prefer a trial by its own rule.
-    scored = Scored.of(trials, search, trials.leader, before)
-    if scored.beats(earlier):
-        best.current = scored
-    return trials.leader
+    yield ()
+    error = contest.best.working.trial.point.held_out
+    if possible and is_of_differences(loss) and may_help(splits, error, clock):
+        yield (Centre(),)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.clock import TimeUp
+from .._support.clock import Clock, TimeUp
 from .._support.types import Floats
 from ..graphs.reduction import Graph
 from ..methods.problem import Problem
@@ -189,14 +189,22 @@ class Contest:
         own = clock.part(SHARE_ALONE)
         try:
             for kind, proposed in self.proposed.items():
-                answers: list[Any] = [None] * len(self.splits)
                 for stage in kind.rivals(proposed):
-                    pairs = zip(self.splits, answers, strict=True)
-                    answers = [stage.improve(each.problem, zero_of(each), own, near) for each, near in pairs]
-                    self.fields.append(stage_alone(self.splits, stage, answers))
+                    self.alone(stage, own)
         except TimeUp:
             clock.check()
         return min((float(each.losses.mean()) for each in self.fields), default=math.inf)
+
+    def alone(self, stage: After, clock: Clock) -> Scored:
+        """Return what a stage after the method makes of zero, which is computed once."""
+        for found in self.fields:
+            if found.recipe.after == (stage,):
+                return found
+        near = self.fields[-1].models if self.fields else [None] * len(self.splits)
+        pairs = zip(self.splits, near, strict=True)
+        answers = [stage.improve(each.problem, zero_of(each), clock, start) for each, start in pairs]
+        self.fields.append(stage_alone(self.splits, stage, answers))
+        return self.fields[-1]
 
     def is_far_behind(self, scored: Scored) -> bool:
         """Return whether a stage alone is so much better that the last sweeps of a method do not matter."""

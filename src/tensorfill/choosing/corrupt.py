@@ -34,6 +34,9 @@ Between a few strong directions and many weak ones, the noise does not change fo
 GROSS = {"float64": 1e8, "float32": 1e5}
 """With a robust loss, values are clipped at this multiple of the median size."""
 
+MANY_RANKS = 50
+"""The path also ends where every mode has more ranks than that: low rank is no way to tell corrupt entries there."""
+
 REACH = 3.0
 """The theta of a robust loss given by name, in units of the difference from which an entry counts as an outlier."""
 
@@ -144,7 +147,8 @@ def rough_fit(
             stale += 2 if noise > (1 + LEAST_GAIN) * best.noise else 1
         else:
             watch.keep(method, result)
-        result.finished_or_stopped()
+        if min(result.finished_or_stopped().model.ranks) > MANY_RANKS:
+            break
         task = task.with_loss(outlier.cut_at(EFFICIENT * noise))
     return best
 

@@ -24,15 +24,18 @@ MOST_ROUNDS = 2
 """The mean and the effects are fitted beside the answer at most this often."""
 
 
-def finish_the_best(contest: Contest, clock: Clock) -> None:
-    """Add the stages after the method to the answers that may win by them, or have a part in a blend."""
+def finish_the_best(contest: Contest, clock: Clock, *, simple: bool) -> None:
+    """Add the stages after the method to the answers that may win by them, or have a part in a blend.
+
+    An answer that is far behind a stage alone is solved to the end only if that is no contender, as `simple` says.
+    """
     contest.finalists.sort(key=lambda each: float(each.losses.mean()))
     least = float(contest.finalists[0].losses.mean())
     for place, scored in enumerate(contest.finalists):
         if scored.losses.mean() > OUT_OF_REACH * least:
             break
         contest.best.current = scored
-        if contest.is_far_behind(scored) and place == 0:
+        if contest.is_far_behind(scored) and place == 0 and not simple:
             bring_to_the_end(contest, clock)
         add_stages(contest, clock, alone=place == 0)
         contest.finalists[place] = contest.best.settle()
@@ -122,19 +125,19 @@ def improved(contest: Contest, scored: Scored, kind: type[After], clock: Clock, 
         last = float(scored.losses.mean()) if kind.first_must_gain else math.inf
         for stage in group:
             # What does without the answer of the method takes the data as it is, unless centring was asked for.
-            plain = stage.alone and contest.asked.get("centre", "auto") is not True
-            splits = contest.splits if plain else scored.splits
-            each = zip(splits, scored.models, answers, strict=True)
-            answers = [stage.improve(split.problem, model, clock, near) for split, model, near in each]
-            losses = losses_of(splits, answers)
-            contest.judged.append(losses)
-            if best is None or losses.mean() < best.losses.mean():
-                before = () if plain else scored.recipe.before
-                recipe = replace(scored.recipe, before=before, after=(*scored.recipe.after, stage))
-                best = replace(scored, recipe=recipe, splits=splits, models=answers, losses=losses)
-            if losses.mean() >= kind.gain * last:
+            if stage.alone and contest.asked.get("centre", "auto") is not True:
+                found = contest.alone(stage, clock)
+            else:
+                each = zip(scored.splits, scored.models, answers, strict=True)
+                answers = [stage.improve(split.problem, model, clock, near) for split, model, near in each]
+                recipe = replace(scored.recipe, after=(*scored.recipe.after, stage))
+                found = replace(scored, recipe=recipe, models=answers, losses=losses_of(scored.splits, answers))
+            contest.judged.append(found.losses)
+            if best is None or found.losses.mean() < best.losses.mean():
+                best = found
+            if found.losses.mean() >= kind.gain * last:
                 break
-            last = float(losses.mean())
+            last = float(found.losses.mean())
     if best is None:
         return scored
     wanted = isinstance(asked, kind)

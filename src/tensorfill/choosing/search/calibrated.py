@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..holdout.splits import Split
 from .base import Trial
 from .grow import GrowSearch
 from .nort import NortSearch
-from .trials import Search, Trials
+from .trials import Search, Trials, search_through
 
 WIDTHS = (None, 0.3, 0.1, 0.03, 0.01)
 """The widths of the curve that are tried, the straight line first."""
@@ -53,8 +53,9 @@ class CalibratedSearch:
         self._settings = settings
         self._found: _Found | None = None
 
-    def run(self, trials: Trials) -> None:
+    def run(self, trials: Trials) -> Iterator[None]:
         """Find the best answer of least squares, and then its curve."""
+        yield from ()
         found = self._found = _best_of_squares(trials)
         problem, best = trials.local_problems[0], found.best
         loss, values = problem.loss, problem.observations.values
@@ -126,8 +127,8 @@ def _searched(method: Method, trials: Trials, splits: Sequence[Split], before: _
         return Linked(model, link) if is_score(problem.loss) else model
 
     context = replace(trials.context, callback=None if callback is None else through(as_scores, callback))
-    own = Trials(splits, context, found=None if before is None else before.best.models)
-    search.run(own)
+    own = Trials(splits, context, found=None if before is None else before.best)
+    search_through(search, own)
     return _Found(search, own, centred=False)
 
 

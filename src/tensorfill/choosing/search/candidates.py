@@ -113,28 +113,32 @@ def is_past(since_best: Sequence[Trial], under_way: bool) -> bool:
     best, *after = since_best
     if not after:
         return False
-    least = (1 + HARDLY) * best.point.held_out
     lost = len(after) >= CLEARLY_PAST and all(
-        trial.point.held_out > least and best.beats(trial) for trial in after[-CLEARLY_PAST:]
+        is_worse(trial, best) and best.beats(trial) for trial in after[-CLEARLY_PAST:]
     )
-    lost_for_sure = under_way and after[-1].point.held_out > least and best.beats(after[-1], by=BEYOND_DOUBT)
+    lost_for_sure = under_way and is_worse(after[-1], best) and best.beats(after[-1], by=BEYOND_DOUBT)
     worse = after[-1].point.held_out > CLEARLY_WORSE * best.point.held_out
     patience = LESS_PATIENCE if has_many_ranks(after[-1]) else PATIENCE
     return lost or lost_for_sure or worse or len(after) >= patience
 
 
-def cannot_pass(trials: Sequence[Trial], rival: Trial | None) -> bool:
-    """Return whether a path will not beat its rival, if its gains keep decreasing at the same rate.
+def is_worse(trial: Trial, other: Trial) -> bool:
+    """Return whether the error of a trial is higher than that of another by more than a trifle."""
+    return trial.point.held_out > (1 + HARDLY) * other.point.held_out
+
+
+def cannot_pass(trials: Sequence[Trial], error: float) -> bool:
+    """Return whether a path will not reach an error, if its gains keep decreasing at the same rate.
 
     Gains g, g r, g r^2 .. sum to g / (1 - r).
     """
-    if rival is None or len(trials) < 3 or not rival.beats(trials[-1]):
+    if len(trials) < 3:
         return False
     before, middle, last = (trial.point.held_out for trial in trials[-3:])
     gain, ratio = middle - last, (middle - last) / (before - middle) if before > middle else math.inf
     if gain <= 0:
-        return before <= middle
-    return ratio < 1 and last - gain * ratio / (1 - ratio) > rival.point.held_out
+        return before <= middle and last > error
+    return ratio < 1 and last - gain * ratio / (1 - ratio) > error
 
 
 def has_many_ranks(trial: Trial) -> bool:

@@ -7,7 +7,7 @@ by q, which says how far it is from convex. Steps of dense methods are costly, s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...baselines.overlapped.settings import RATIO, TRIAL_ITERATIONS, TRIAL_TOLERANCE, Overlapped
@@ -58,14 +58,13 @@ class CutSearch:
         penalty = getattr(settings, "penalty", Nuclear())
         self._family = make_family(penalty, getattr(settings, "theta", "auto"))
 
-    def run(self, trials: Trials) -> None:
+    def run(self, trials: Trials) -> Iterator[None]:
         """Follow a path of cuts, then paths at other q, then try the cuts around the best, and graphs."""
         self._trials = trials
         largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.local_problems)
         # Data that is zero everywhere has no scale, and any cut gives zero.
         path = self._follow(Threshold(largest or 1.0, self._family.first), None)
-        if not trials.may_matter(trials.leader):
-            return
+        yield
         lead = path[max(path.index(trials.leader) - LEAD, 0)]
         for row in self._family.others:
             for q in row:

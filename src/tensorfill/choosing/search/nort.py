@@ -9,7 +9,7 @@ the best; larger tau; the weight of the graphs. Every further path has a warm st
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...methods.nort import Nort
@@ -42,7 +42,7 @@ class NortSearch(PathFollower):
         super().__init__(settings)
         self._is_promising = False
 
-    def run(self, trials: Trials) -> None:
+    def run(self, trials: Trials) -> Iterator[None]:
         """Go from coarse to fine: the cut, the weights of the modes, q, then the cut again."""
         self._begin(trials)
         top = self._top(self._family.first)
@@ -58,8 +58,7 @@ class NortSearch(PathFollower):
         # What is noise in one mode alone need not be noise if all modes are regularised.
         noise, self._edges = self._edges, {}
         path = self._follow(top, None, simpler=trials.leader if alone else None)
-        if not trials.may_matter(trials.leader):
-            return
+        yield
         if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
             return
         lead = self._one_mode_alone(path, alone)
@@ -72,6 +71,7 @@ class NortSearch(PathFollower):
         if self._edges:
             # A path that starts above a direction found among noise would lose it.
             lead = replace(trials.leader, candidate=trials.leader.candidate.lower(-1))
+        yield
         for row in self._family.others:
             for q in row:
                 before = trials.leader
@@ -82,7 +82,10 @@ class NortSearch(PathFollower):
             # Where singular values decay slowly, what a path finds among noise depends on its earlier points. It does
             # so less with a more convex penalty, and admitted noise is small.
             for q in self._family.more_convex:
+                before = trials.leader
                 self._again(replace(lead, candidate=replace(lead.candidate, free=True)), q)
+                if trials.leader is before:
+                    break
         self._start_from_what_was_found()
         self._is_promising = True
 
@@ -202,7 +205,7 @@ class NortSearch(PathFollower):
         Where unfoldings are wide and sparse, a path from zero misses what a model with few parameters finds.
         """
         trials = self._trials
-        models = [_in_tucker_form(model) for model in trials.found or ()]
+        models = [_in_tucker_form(model) for model in trials.found.models] if trials.found else []
         starts = [model for model in models if model is not None and model.core.size]
         if not starts or len(starts) < len(trials.local):
             return

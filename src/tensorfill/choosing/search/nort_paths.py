@@ -7,6 +7,7 @@ other paths.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from ...models import Model
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
 from .base import PathPoint, Trial
-from .candidates import PATIENCE, Candidate, NoiseEdge, cannot_pass, has_many_ranks, is_past
+from .candidates import PATIENCE, Candidate, NoiseEdge, cannot_pass, has_many_ranks, is_past, is_worse
 from .trials import Trials
 
 REACH, LESS_REACH = 2.0, 1.2
@@ -159,16 +160,18 @@ class PathFollower:
                 last = self._first(candidate)
             else:
                 last = self._try(self._freed(candidate, start), start)
-                if self._is_full(last, start):
+                if self._is_full(last, start) and not self._ends_at(trials[best], last):
                     last = self._without_noise(last, start)
             trials.append(last)
             points += 1
             if last.beats(trials[best]):
                 best = len(trials) - 1
             if (
-                is_past(trials[best:], points > PATIENCE or rival is not None)
+                self._ends_at(trials[best], last)
+                or is_past(trials[best:], points > PATIENCE or rival is not None)
                 or self._levels_off(trials)
-                or cannot_pass(trials, rival)
+                or (rival is not None and rival.beats(last) and cannot_pass(trials, rival.point.held_out))
+                or (has_many_ranks(last) and cannot_pass(trials, self._least_reach))
                 or (simpler is not None and max(self.ranks(last)) > FALLING_FAST and simpler.beats(last))
             ):
                 break
@@ -181,6 +184,10 @@ class PathFollower:
             if candidate.cut < max(self._edge(candidate).cut * (1 - 1e-9), above.cut * SMALLEST_CUT):
                 break
         return trials
+
+    def _ends_at(self, best: Trial, last: Trial) -> bool:
+        """Return whether a path has turned at its best trial, which is no match for the best of other methods."""
+        return is_worse(last, best) and not self._trials.may_matter(best)
 
     def _first(self, candidate: Candidate) -> Trial:
         """Return the trial of a candidate from zero, with which a path starts."""
@@ -203,6 +210,11 @@ class PathFollower:
         gain = before.point.held_out - last.point.held_out
         least = LEAST_GAIN if self._is_in_reach(last) else LEAST_GAIN_OUT_OF_REACH
         return 0 <= gain < least * before.point.held_out and has_many_ranks(last)
+
+    @property
+    def _least_reach(self) -> float:
+        """The error within reach of the rival for an answer with many ranks."""
+        return math.sqrt(2 * LESS_REACH * self._trials.rival)
 
     def _is_in_reach(self, trial: Trial) -> bool:
         """Return whether a trial is close enough to its rival to beat it later."""

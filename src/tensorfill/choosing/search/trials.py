@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -23,7 +23,7 @@ from ..context import Context
 from ..holdout.splits import Split
 from ..recipe import Recipe
 from ..run import run
-from .base import PathPoint, Trial
+from .base import BEYOND_DOUBT, PathPoint, Trial, are_better
 
 STIFFNESSES = (0.03, 0.3, 3.0)
 """The weights of the graph Laplacians that are tried, relative to the mean degree."""
@@ -62,6 +62,22 @@ LEAST_PART = 0.01
 """The least share of the squared error by which a blend with another answer must lower it, if that is to matter."""
 
 
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """What an answer reaches at the held-out entries.
+
+    Parameters
+    ----------
+    losses
+        Its losses.
+    errors
+        Its errors; None for scores, of which there is no blend.
+    """
+
+    losses: Floats
+    errors: Floats | None
+
+
 @dataclass(eq=False)
 class Trials:
     """Runs methods on the same splits and keeps the best.
@@ -79,9 +95,9 @@ class Trials:
     rival
         The mean held-out loss of an answer of another kind. A search may stop early if it is far from it.
     found
-        The answer of another method on each split, for a warm start.
-    beside
-        The errors of the best answer of other methods at the held-out entries, if there is one.
+        The best trial of other methods behind the same stages, for a warm start.
+    ahead
+        What the best answer of other methods reaches, if there is one.
     """
 
     splits: Sequence[HeldOutSplit]
@@ -89,8 +105,8 @@ class Trials:
     before: tuple[str, ...] = ()
     tried: Callable[[Trial], None] | None = None
     rival: float = math.inf
-    found: Sequence[Model] | None = None
-    beside: Floats | None = None
+    found: Trial | None = None
+    ahead: Ahead | None = None
     best: Trial | None = None
 
     def __post_init__(self) -> None:
@@ -160,15 +176,18 @@ class Trials:
     def may_matter(self, trial: Trial) -> bool:
         """Return whether a trial may win or have a part in a blend; else its search is not worth more time.
 
-        It may if a weighted mean of it and the best answer of other methods is clearly better than that answer.
+        It may if a weighted mean of it and the best answer of other methods is clearly better than that answer. Scores
+        are not blended, so it may unless that answer is better beyond doubt.
         """
-        if self.beside is None:
+        if self.ahead is None:
             return True
-        change = self.predictions(trial.models) - self.held_out_values - self.beside
-        slope, curvature = -float(np.mean(self.beside * change)), float(np.mean(change**2))
+        if self.ahead.errors is None:
+            return not are_better(self.ahead.losses, trial.losses, clipped=self.clipped, by=BEYOND_DOUBT)
+        change = self.predictions(trial.models) - self.held_out_values - self.ahead.errors
+        slope, curvature = -float(np.mean(self.ahead.errors * change)), float(np.mean(change**2))
         weight = min(max(slope, 0.0) / curvature, 1.0) if curvature else 0.0
         gain = weight * (2 * slope - weight * curvature)
-        return gain > LEAST_PART * float(np.mean(self.beside**2))
+        return gain > LEAST_PART * float(np.mean(self.ahead.errors**2))
 
     def prefer(self, trial: Trial) -> None:
         """Set a trial as the best so far, by a criterion of the search."""
@@ -336,11 +355,21 @@ class Search(Protocol):
     def conclusive(self) -> bool:
         """Whether no other method can improve its answer."""
 
-    def run(self, trials: Trials) -> None:
-        """Try settings until the best are found; `trials` stores them."""
+    def run(self, trials: Trials) -> Iterator[None]:
+        """Try settings until the best are found; `trials` stores them.
+
+        It pauses where it may end: after its first look, and whenever the next step takes long.
+        """
 
     def finish(self, trials: Trials) -> None:
         """Improve the best trial by expensive steps; called if `run` found a better answer than other searches."""
 
     def final(self, trials: Trials, entries: int) -> Method:
         """Return the method with the settings of the best trial, for a fit of this many entries."""
+
+
+def search_through(search: Search, trials: Trials) -> Trial:
+    """Return the best trial of a search that runs to its end."""
+    for _ in search.run(trials):
+        pass
+    return trials.leader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +36,7 @@ class Walk:
     def __init__(self, method: Method) -> None:
         self._method = method
 
-    def run(self, trials: Trials) -> None:
+    def run(self, trials: Trials) -> Iterator[None]:
         """Walk along every axis in turn."""
         axes = self._method.axes(trials.local_problems[0], trials.rng)
         chosen: dict[str, Any] = {axis.setting: axis.meanwhile for axis in axes}
@@ -46,8 +46,8 @@ class Walk:
             if trials.best is not before:
                 chosen[axis.setting] = getattr(trials.leader.method, axis.setting)
             is_chosen = all(other.setting != axis.setting for other in axes[place + 1 :])
-            if is_chosen and not trials.may_matter(trials.leader):
-                return
+            if is_chosen:
+                yield
         if not axes:
             trials.run(self._method, None, tried={})
         self._stiffen(trials)
@@ -74,7 +74,10 @@ class Walk:
 
     def _found(self, trials: Trials) -> Sequence[Model] | None:
         """Return the answers of another method to start from, if they have the rank that is given for this one."""
-        rank, pairs = getattr(self._method, "rank", None), zip(trials.found or (), trials.local_problems, strict=False)
+        rank, pairs = (
+            getattr(self._method, "rank", None),
+            zip(trials.found.models if trials.found else (), trials.local_problems, strict=False),
+        )
         fitting = [model for model, problem in pairs if self._method.can_start_from(model, problem)]
         same = len(fitting) == len(trials.local_problems) and all(model.ranks == (rank,) for model in fitting)
         return fitting if same else None
