@@ -13,6 +13,7 @@ from .._support.clock import check_time
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
 from ..algebra.tucker_entries import FactorRows
+from ..algebra.unfolding import smallest_index_type
 from ..models import CPModel
 from ..observations import Observations
 from .tucker_least_squares import LEAST_SQUARES, mirrored, variance_of
@@ -40,7 +41,7 @@ class CPLeastSquares:
 
     def __init__(self, observations: Observations, start: CPModel) -> None:
         self._shape, self._dtype = observations.shape, observations.dtype
-        self._coords = np.array(observations.coords, dtype=np.int64, order="C")
+        self._coords = np.array(observations.coords, dtype=smallest_index_type(max(self._shape)), order="C")
         self._values = observations.values.astype(np.float64)
         self._total = float(self._values @ self._values)
         self._factors: list[Floats] = [factor.astype(np.float64) for factor in start.balanced_factors()]

@@ -25,7 +25,7 @@ from .._support.ordering import order_by_modes
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
 from ..algebra.svd import whole_registers
-from ..algebra.tucker_entries import FactorRows, sums_over_blocks, values_at
+from ..algebra.tucker_entries import FactorRows, level_bounds, sums_over_blocks, values_at
 from ..algebra.unfolding import smallest_index_type
 from ..models import Tucker
 from ..observations import Observations
@@ -167,15 +167,15 @@ class LeastSquares:
         rows = FactorRows(self._factors)
         features, pairs = padded(self._factors[-1]), padded(_pairs(self._factors[-1]))
         sizes = rows.ranks * (rows.ranks + 1) // 2
-        gram_bounds = _level_bounds([*sizes[:-1], pairs.shape[1]])
-        sum_bounds = _level_bounds([*rows.ranks[:-1], features.shape[1]])
+        gram_bounds = level_bounds([*sizes[:-1], pairs.shape[1]])
+        sum_bounds = level_bounds([*rows.ranks[:-1], features.shape[1]])
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
         shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
             check_time()
             shares = parts_of(first, last, beside=block.size)
             grams, sums = (np.zeros((len(shares) - 1, 1, each[-1])) for each in (gram_bounds, sum_bounds))
-            given = self._coords, self._values, *rows.arrays
+            given = self._coords, self._values, *rows.arrays[:3]
             made = features, pairs, gram_bounds, sum_bounds
             side_by_side(
                 [
@@ -287,12 +287,6 @@ def _pairs(rows: Floats) -> Floats:
     """Return ``a[k] * a[m]`` of every row a, for all pairs with m <= k."""
     k, m = np.tril_indices(rows.shape[1])
     return rows[:, k] * rows[:, m]
-
-
-def _level_bounds(sizes: Sequence[int]) -> Integers:
-    """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if they are concatenated."""
-    lengths = np.cumprod(sizes[::-1])[::-1]
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _total(sums: Floats, bounds: Integers, sizes: Integers) -> Floats:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
+from ...algebra.unfolding import smallest_index_type
 from ...models import CPModel
 from ...observations import Observations
 from ..cp_least_squares import sums_over_rows
@@ -53,7 +54,8 @@ def best_terms(observations: Observations, residuals: Floats, starts: Sequence[S
     if not residuals.any() or not starts:
         return []
     factors = [np.stack(columns, axis=1) for columns in zip(*starts, strict=True)]
-    entries = np.array(observations.coords, dtype=np.int64, order="C"), residuals.astype(np.float64)
+    index = smallest_index_type(max(observations.shape))
+    entries = np.array(observations.coords, dtype=index, order="C"), residuals.astype(np.float64)
     factors, weights, gains = _fitted(*entries, factors, FIRST_SWEEPS)
     for most, sweeps in ROUNDS:
         best = _distinct(factors, gains)[:most]
