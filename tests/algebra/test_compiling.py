@@ -12,13 +12,12 @@ import tensorfill
 
 PACKAGE = Path(tensorfill.__file__).parent
 
-SORTS = """
+MULTIPLIES = """
 import numpy as np
-from tensorfill.algebra.compiled import gram
-from tensorfill.algebra.compiled.sorting import by_column
+from tensorfill.algebra.compiled import cp
+from tensorfill.algebra.compiled.gram import off_diagonal_gram
 
-rows, values = by_column(np.array([5, 6]), np.array([1, 0]), np.array([0.5, 1.5]), np.array([0, 1, 2]))
-print(rows.tolist(), values.tolist())
+print(off_diagonal_gram(np.array([0, 1]), np.array([0, 2]), np.array([0.5, 1.5]), 2).tolist())
 """
 
 
@@ -29,9 +28,9 @@ def test_where_nothing_can_be_kept_there_is_one_warning_and_an_answer(tmp_path):
     nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": os.devnull, "PYTHONPATH": str(tmp_path)}
     inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     ran = subprocess.run(
-        [sys.executable, "-B", "-c", SORTS], env=inherited | nowhere, capture_output=True, text=True, check=False
+        [sys.executable, "-B", "-c", MULTIPLIES], env=inherited | nowhere, capture_output=True, text=True, check=False
     )
-    assert ran.stdout == "[6, 5] [1.5, 0.5]\n", ran.stderr
+    assert ran.stdout == "[[0.0, 0.75], [0.75, 0.0]]\n", ran.stderr
     assert ran.stderr.count("RuntimeWarning") == 1
     assert "set NUMBA_CACHE_DIR to a folder that can be written." in ran.stderr
 

@@ -7,6 +7,7 @@ indices of the modes without, and an entry depends only on the block of its comb
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
+from .loops import loops
 
 
 class FactorRows:
@@ -48,8 +50,8 @@ class FactorRows:
 
 def level_bounds(sizes: Sequence[int]) -> Integers:
     """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if they are concatenated."""
-    lengths = np.cumprod(sizes[::-1])[::-1]
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    lengths = [math.prod(sizes[level:]) for level in range(len(sizes))]
+    return np.array([0, *itertools.accumulate(lengths)], dtype=np.int64)
 
 
 def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows) -> Floats:
@@ -66,8 +68,7 @@ def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows
     rows
         The factors.
     """
-    from .compiled import tucker
-
+    tucker = loops("tucker", len(coords) * int(rows.bounds[-1] - rows.bounds[1]))
     out = np.empty(len(coords))
     shares = parts_of(0, len(coords))
     given = coords, groups, core, *rows.arrays

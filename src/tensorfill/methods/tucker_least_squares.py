@@ -24,6 +24,7 @@ from .._support.clock import check_time
 from .._support.ordering import order_by_modes
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
+from ..algebra.loops import loops
 from ..algebra.svd import whole_registers
 from ..algebra.tucker_entries import FactorRows, level_bounds, sums_over_blocks, values_at
 from ..algebra.unfolding import smallest_index_type
@@ -162,13 +163,12 @@ class LeastSquares:
         if self._core[0].size > MOST_DIRECT:
             self._fit_core_by_gradients()
             return
-        from ..algebra.compiled import tucker as tucker_kernels
-
         rows = FactorRows(self._factors)
         features, pairs = padded(self._factors[-1]), padded(_pairs(self._factors[-1]))
         sizes = rows.ranks * (rows.ranks + 1) // 2
         gram_bounds = level_bounds([*sizes[:-1], pairs.shape[1]])
         sum_bounds = level_bounds([*rows.ranks[:-1], features.shape[1]])
+        tucker = loops("tucker", len(self._values) * int(gram_bounds[2] - gram_bounds[1]))
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
         shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
@@ -179,7 +179,7 @@ class LeastSquares:
             made = features, pairs, gram_bounds, sum_bounds
             side_by_side(
                 [
-                    partial(tucker_kernels.core_normal_equations, *given, *share, *made, gram, total)
+                    partial(tucker.core_normal_equations, *given, *share, *made, gram, total)
                     for share, gram, total in zip(itertools.pairwise(shares), grams, sums, strict=True)
                 ]
             )
@@ -221,21 +221,22 @@ class LeastSquares:
         contracted with the rows of the other factors. The factor is orthonormalised again, by a change of basis that is
         undone in the core.
         """
-        from ..algebra.compiled import tucker as tucker_kernels
-
         place = self._free.index(mode)
         factor = self._factors[place]
         size, rank = factor.shape
         others = [other for other in range(len(self._free)) if other != place]
         rows = FactorRows([self._factors[other] for other in others])
         core = padded(np.moveaxis(self._core, place + 1, -1).reshape(-1, rank))
+        tucker = loops(
+            "tucker", len(self._values) * core.shape[1] * max(rank + 1, int(rows.bounds[-1] - rows.bounds[1]))
+        )
         shares = parts_of(0, len(self._values), beside=size * rank)
         sums = np.zeros((len(shares) - 1, size * (rank + 1), core.shape[1]))
         own, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))
         given = own, self._groups, rest, self._values, core, *rows.arrays
         side_by_side(
             [
-                partial(tucker_kernels.row_normal_equations, *given, *share, rank, total)
+                partial(tucker.row_normal_equations, *given, *share, rank, total)
                 for share, total in zip(itertools.pairwise(shares), sums, strict=True)
             ]
         )

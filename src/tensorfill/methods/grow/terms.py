@@ -87,15 +87,11 @@ def _fitted(
 
     The gain of a term is its reduction of the sum of squares.
     """
-    from ...algebra.compiled import cp as kernels
-
     factors = [factor / np.maximum(np.linalg.norm(factor, axis=0), np.finfo(float).tiny) for factor in factors]
     weights = gains = np.zeros(factors[0].shape[1])
     for _ in range(sweeps):
         for mode, factor in enumerate(factors):
-            squares, sums = sums_over_rows(
-                kernels.separate_normal_equations, coords, values, factors, mode, factor.shape[1:]
-            )
+            squares, sums = sums_over_rows("separate_normal_equations", coords, values, factors, mode, factor.shape[1:])
             column = sums / (squares + RIDGE * squares.mean(axis=0) + np.finfo(float).tiny)
             gains = np.sum((2 * sums - squares * column) * column, axis=0)
             weights = np.linalg.norm(column, axis=0)
