@@ -17,4 +17,5 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 @pytest.fixture(params=["NumPy", "compiled"])
 def both_kinds_of_loops(request, monkeypatch):
     """Run a test with the loops in NumPy, and with the compiled ones."""
-    monkeypatch.setattr(loops, "LITTLE", {"NumPy": 2**62, "compiled": -1}[request.param])
+    monkeypatch.setattr(loops, "FEW_ENTRIES", {"NumPy": 2**62, "compiled": -1}[request.param])
+    monkeypatch.setattr(loops, "MOST_NUMBERS", 2**62)

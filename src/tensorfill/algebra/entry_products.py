@@ -54,7 +54,7 @@ class TermEntries:
         return self._summed(partial(self._loops(terms).add_contracted, *given), factors[mode].shape, flat.dtype)
 
     def _loops(self, terms: int) -> Any:
-        return loops("cp", len(self._coords) * terms)
+        return loops("cp", len(self._coords), len(self._coords) * terms)
 
     def _starts(self, terms: int) -> Integers:
         """Return where each factor starts in the flat array."""

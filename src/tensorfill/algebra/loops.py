@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-LITTLE = 2**20
-"""Up to this many numbers, NumPy takes a few milliseconds, and compiling as many tenths of a second. Arrays of this
-size are what NumPy allocates in place of the registers of a compiled loop."""
+FEW_ENTRIES = 20_000
+"""Up to this number of entries, NumPy takes a millisecond or two where a compiled loop takes half of that. Compiling
+takes tenths of a second, and importing numba too."""
+
+MOST_NUMBERS = 2**22
+"""With more numbers than this, NumPy would need too much time and memory for its arrays."""
 
 
-def loops(name: str, numbers: int) -> Any:
+def loops(name: str, entries: int, numbers: int) -> Any:
     """Return a module of `compiled` or, if there is little to do, the one in `plain` with the same functions.
 
     Which one depends on the task alone, and not on what has been compiled, so that an answer is always the same.
@@ -19,8 +22,10 @@ def loops(name: str, numbers: int) -> Any:
     ----------
     name
         The name of the module.
+    entries
+        The number of entries.
     numbers
-        How many numbers a loop computes for all entries together.
+        How many numbers are computed for all of them together.
     """
-    folder = "plain" if numbers <= LITTLE else "compiled"
-    return importlib.import_module(f".{folder}.{name}", __package__)
+    plain = entries <= FEW_ENTRIES and numbers <= MOST_NUMBERS
+    return importlib.import_module(f".{'plain' if plain else 'compiled'}.{name}", __package__)

@@ -68,7 +68,7 @@ class SparsePlusLowRank:
         if counts @ counts > MOST_PAIRS * len(cols):
             return None
         matrix = scipy.sparse.coo_array((self.values.astype(np.float64), (rows, cols)), shape=self.shape).tocsc()
-        off_diagonal = loops("gram", int(counts @ counts)).off_diagonal_gram
+        off_diagonal = loops("gram", len(cols), int(counts @ counts)).off_diagonal_gram
         gram = off_diagonal(matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64), matrix.data, size)
         gram[np.diag_indices(size)] = np.bincount(rows, weights=self.values.astype(np.float64) ** 2, minlength=size)
         found = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)[1]

@@ -168,7 +168,8 @@ class SparseUnfoldings:
         columns, size = self._columns[mode], self.shape[mode]
         numbers = values[columns.order].astype(np.float64, copy=False)
         if size <= MOST_DENSE:
-            gram = loops("gram", min(size * (len(columns.starts) - 1), len(numbers) + 2 * self.pairs(mode)))
+            numbers_in_all = min(size * (len(columns.starts) - 1), len(numbers) + 2 * self.pairs(mode))
+            gram = loops("gram", len(numbers), numbers_in_all)
             return np.asarray(gram.off_diagonal_gram(columns.rows, columns.starts, numbers, size))
         matrix = scipy.sparse.csc_array((numbers, columns.rows, columns.starts), shape=(size, len(columns.starts) - 1))
         rows, diagonal = matrix.tocsr(), np.bincount(columns.rows, weights=numbers**2, minlength=size)

@@ -68,7 +68,7 @@ def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows
     rows
         The factors.
     """
-    tucker = loops("tucker", len(coords) * int(rows.bounds[-1] - rows.bounds[1]))
+    tucker = loops("tucker", len(coords), len(coords) * int(rows.bounds[-1] - rows.bounds[1]))
     out = np.empty(len(coords))
     shares = parts_of(0, len(coords))
     given = coords, groups, core, *rows.arrays

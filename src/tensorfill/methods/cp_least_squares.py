@@ -112,7 +112,7 @@ def sums_over_rows(
     size, terms = factors[mode].shape
     shares = parts_of(0, len(values), beside=size * terms)
     grams, sums = np.zeros((len(shares) - 1, size, *each)), np.zeros((len(shares) - 1, size, terms))
-    add = getattr(loops("cp", len(values) * math.prod(each)), loop)
+    add = getattr(loops("cp", len(values), len(values) * math.prod(each)), loop)
     given = coords, values, mode, rows.flat, rows.starts
     side_by_side(
         [partial(add, *given, *share, grams[t], sums[t]) for t, share in enumerate(itertools.pairwise(shares))]

@@ -168,7 +168,8 @@ class LeastSquares:
         sizes = rows.ranks * (rows.ranks + 1) // 2
         gram_bounds = level_bounds([*sizes[:-1], pairs.shape[1]])
         sum_bounds = level_bounds([*rows.ranks[:-1], features.shape[1]])
-        tucker = loops("tucker", len(self._values) * int(gram_bounds[2] - gram_bounds[1]))
+        each = max(pairs.shape[1], int(gram_bounds[-1] - gram_bounds[1]))
+        tucker = loops("tucker", len(self._values), len(self._values) * each)
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
         shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
@@ -227,9 +228,8 @@ class LeastSquares:
         others = [other for other in range(len(self._free)) if other != place]
         rows = FactorRows([self._factors[other] for other in others])
         core = padded(np.moveaxis(self._core, place + 1, -1).reshape(-1, rank))
-        tucker = loops(
-            "tucker", len(self._values) * core.shape[1] * max(rank + 1, int(rows.bounds[-1] - rows.bounds[1]))
-        )
+        each = core.shape[1] * max(rank + 1, int(rows.bounds[-1] - rows.bounds[1]))
+        tucker = loops("tucker", len(self._values), len(self._values) * each)
         shares = parts_of(0, len(self._values), beside=size * rank)
         sums = np.zeros((len(shares) - 1, size * (rank + 1), core.shape[1]))
         own, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))

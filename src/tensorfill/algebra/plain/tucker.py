@@ -29,6 +29,8 @@ def core_normal_equations(
     total: Floats,
 ) -> None:
     """Add ``sum_p x_p x_p^T`` and ``sum_p o_p x_p``, where ``x_p = kron(a_1[i_1], a_2[i_2], ..)`` for entry p."""
+    if first == last:
+        return
     index, lowest = coords[first:last], len(ranks) - 1
     levels, within = _levels(index[:, :lowest]), ranks[lowest] * (ranks[lowest] + 1) // 2
     grams = np.take(pairs[:, :within], index[:, lowest], axis=0, mode="clip")
