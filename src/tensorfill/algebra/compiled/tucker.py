@@ -82,15 +82,16 @@ def core_normal_equations(
             pair, feature = gram_bounds[level - 1], sum_bounds[level - 1]
             pair_size, size = gram_bounds[level + 1] - g, sum_bounds[level + 1] - h
             for k in range(start, start + ranks[level - 1]):
-                add_scaled(flat[k], total, h, feature, size)
+                a = number(flat, k)
+                add_scaled(a, total, h, feature, size)
                 feature += size
                 for m in range(start, k + 1):
-                    add_scaled(flat[k] * flat[m], gram, g, pair, pair_size)
+                    add_scaled(a * number(flat, m), gram, g, pair, pair_size)
                     pair += pair_size
-            for x in range(g, g + pair_size):
-                gram[0, x] = 0.0
-            for x in range(h, h + size):
-                total[0, x] = 0.0
+            for x in range(0, pair_size, lanes):
+                store(gram, 0, g + x, nothing(gram))
+            for x in range(0, size, lanes):
+                store(total, 0, h + x, nothing(total))
 
 
 @compiled(fastmath=True, inline="always")
