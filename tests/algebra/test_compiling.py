@@ -62,28 +62,22 @@ def test_where_nothing_can_be_kept_there_is_one_warning_and_an_answer(tmp_path, 
 
 
 LISTENS = """
-import numpy as np
 from numba.core import event
+
 import tensorfill
 from tensorfill.algebra import loops
 from tensorfill.datasets import synthetic
 
-class Names(event.Listener):
-    def on_start(self, event):
-        function = event.data["dispatcher"].py_func
-        names.append(f"{function.__module__}.{function.__qualname__}")
-
-    def on_end(self, event):
-        pass
-
-names = []
-event.register("numba:compile", Names())
 loops.FEW_ENTRIES = -1
 data = synthetic((30, 31, 32), rank=2, observed=6_000, rng=0).observations
-tensorfill.complete(data, method="grow", rng=0)
-tensorfill.complete(data, method="cp", rank=2, max_iter=3, rng=0)
-tensorfill.complete(data, method="nort", lam=0.01, storage="sparse", max_iter=3, rng=0)
-print("\\n".join(sorted(names)))
+with event.install_recorder("numba:compile") as recorder:
+    tensorfill.complete(data, method="grow", rng=0)
+    tensorfill.complete(data, method="cp", rank=2, max_iter=3, rng=0)
+    tensorfill.complete(data, method="nort", lam=0.01, storage="sparse", max_iter=3, rng=0)
+for _, each in recorder.buffer:
+    if each.is_start:
+        function = each.data["dispatcher"].py_func
+        print(f"{function.__module__}.{function.__qualname__}")
 """
 
 

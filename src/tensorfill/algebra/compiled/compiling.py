@@ -33,16 +33,16 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             # numba raises no more specific error.
             if "no locator available" not in str(error):
                 raise
-        folder, before = _private_folder(), numba.config.CACHE_DIR
+        folder, config = _private_folder(), vars(numba.config)
         if folder is None:
             _warn_of_no_cache()
             return numba.njit(nogil=True, **options)(function)
         # The user's own functions keep their folder.
-        numba.config.CACHE_DIR = folder
+        before, config["CACHE_DIR"] = config["CACHE_DIR"], folder
         try:
             return numba.njit(cache=True, nogil=True, **options)(function)
         finally:
-            numba.config.CACHE_DIR = before
+            config["CACHE_DIR"] = before
 
     return decorate
 
