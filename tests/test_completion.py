@@ -382,13 +382,20 @@ def test_corrupt_entries_are_found_and_not_followed(loss):
         assert fit.recipe.asked["loss"] == loss
 
 
-def test_a_small_table_is_completed_without_waiting_for_the_compiler():
+@pytest.mark.parametrize(
+    "data",
+    [
+        "np.where(np.eye(8, 6) > 0, np.nan, np.add.outer(np.arange(8.0), np.arange(6.0)))",
+        "tensorfill.datasets.synthetic((60, 60, 60), rank=2, observed=10_800, rng=0).observations",
+    ],
+    ids=["a table", "sparse"],
+)
+def test_few_entries_are_completed_without_waiting_for_the_compiler(data):
     code = (
-        "import sys, numpy as np, tensorfill\n"
-        "table = np.add.outer(np.arange(8.0), np.arange(6.0))\n"
-        "table[3, 4] = np.nan\n"
-        "tensorfill.complete(table, max_iter=10, rng=0)\n"
-        "print([name for name in ('numba', 'llvmlite', 'scipy.spatial', 'matplotlib') if name in sys.modules])\n"
+        "import sys, numpy as np, tensorfill, tensorfill.datasets\n"
+        f"tensorfill.complete({data}, rng=0)\n"
+        "late = ('numba', 'llvmlite', 'rich', 'scipy.spatial', 'matplotlib')\n"
+        "print([name for name in late if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

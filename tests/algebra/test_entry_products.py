@@ -11,6 +11,8 @@ from tensorfill._support import parallel
 from tensorfill.algebra.entry_products import TermEntries
 from tests.strategies import generators, observed, scatter, shapes
 
+pytestmark = pytest.mark.usefixtures("both_kinds_of_loops")
+
 LETTERS = "abcdef"
 
 

@@ -12,6 +12,8 @@ from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import unfold
 from tests.strategies import generators, modes, observed, scatter, shapes
 
+pytestmark = pytest.mark.usefixtures("both_kinds_of_loops")
+
 
 @pytest.fixture(params=["dense", "operator"])
 def path(request, monkeypatch):

@@ -13,6 +13,8 @@ from tensorfill._support import parallel
 from tensorfill.algebra.tucker_entries import FactorRows, gradients, sums_over_blocks, values_at
 from tests.strategies import generators
 
+pytestmark = pytest.mark.usefixtures("both_kinds_of_loops")
+
 
 @pytest.fixture(params=[1, 3], ids=["one thread", "three threads"], autouse=True)
 def few_entries_are_shared(request, monkeypatch):

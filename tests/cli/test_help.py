@@ -44,13 +44,13 @@ def test_help_does_not_wait_for_the_methods():
 def test_a_live_display_on_a_terminal(monkeypatch):
     from rich.console import Console
 
-    import tensorfill._support.progress
+    from tensorfill._support import progress, progress_views
     from tensorfill.methods.base import Record
 
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=80, color_system=None)
-    monkeypatch.setattr(tensorfill._support.progress, "Console", lambda **options: console)
-    with tensorfill._support.progress.Display(True) as display:
+    monkeypatch.setattr(progress_views, "Console", lambda **options: console)
+    with progress.Display(True) as display:
         display.begin("choosing lambda", None)
         display.tried(3, 0.25)
         display.begin("fitting all entries", 500)

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from tensorfill import Observations
 from tensorfill._support import parallel
-from tensorfill.algebra.compiled import cp as kernels
 from tensorfill.methods.cp_least_squares import CPLeastSquares, sums_over_rows
 from tensorfill.models import CPModel
 from tests.strategies import generators, observed, shapes
+
+pytestmark = pytest.mark.usefixtures("both_kinds_of_loops")
 
 SHAPES = [(12, 9), (9, 8, 7), (6, 7, 5, 6)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -167,9 +168,9 @@ def test_sums_over_rows(threads, data, rng):
     given_ = coords, values, factors, mode
     with pytest.MonkeyPatch.context() as patch, parallel.threads(threads):
         patch.setattr(parallel, "LEAST_PART", 4)
-        gram, found = sums_over_rows(kernels.row_normal_equations, *given_, (terms, terms))
+        gram, found = sums_over_rows("row_normal_equations", *given_, (terms, terms))
         np.testing.assert_allclose(gram, np.tril(full), atol=1e-10)
         np.testing.assert_allclose(found, rhs, atol=1e-10)
-        gram, found = sums_over_rows(kernels.separate_normal_equations, *given_, (terms,))
+        gram, found = sums_over_rows("separate_normal_equations", *given_, (terms,))
         np.testing.assert_allclose(gram, separate, atol=1e-10)
         np.testing.assert_allclose(found, rhs, atol=1e-10)

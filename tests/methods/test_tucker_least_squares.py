@@ -15,6 +15,8 @@ from tensorfill.methods import tucker_least_squares
 from tensorfill.methods.tucker_least_squares import LeastSquares
 from tensorfill.models import Tucker
 
+pytestmark = pytest.mark.usefixtures("both_kinds_of_loops")
+
 # Shape, and the rank of each free mode; the other modes keep the identity.
 CASES = [
     ((12, 9), {0: 3, 1: 2}),

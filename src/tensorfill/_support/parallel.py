@@ -101,8 +101,9 @@ def side_by_side(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> 
     The calling thread takes part. Nested parallel work within a task runs in one thread. Without `worth_it`, tasks run
     one after the other.
     """
-    helpers = min(len(tasks), thread_count()) - 1
-    if helpers < 1 or not worth_it:
+    # The number of cores is asked for only where it matters, because joblib takes a tenth of a second to import.
+    helpers = min(len(tasks), thread_count()) - 1 if worth_it and len(tasks) > 1 else 0
+    if helpers < 1:
         return tuple(map(operator.call, tasks))
     answers: dict[int, T] = {}
     waiting = deque(enumerate(tasks))
@@ -141,7 +142,7 @@ def in_rounds(tasks: Sequence[Callable[[], T]], *, worth_it: bool = True) -> tup
 
     Tasks that do not fill a round run one after the other, each with all threads to itself.
     """
-    filled = len(tasks) - len(tasks) % thread_count()
+    filled = len(tasks) - len(tasks) % thread_count() if worth_it else 0
     return *side_by_side(tasks[:filled], worth_it=worth_it), *(task() for task in tasks[filled:])
 
 

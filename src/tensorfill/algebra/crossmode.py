@@ -86,7 +86,7 @@ class CrossModeProduct:
         from .compiled import kernels
 
         panels = self.zero_panels(width)
-        kernels.contract(_writable(self.component.v), np.ascontiguousarray(a), before, panels)
+        kernels.contract(False, _writable(self.component.v), np.ascontiguousarray(a), before, panels)
         return panels
 
     def term(self, panels: Floats) -> Term:
@@ -104,7 +104,7 @@ class CrossModeProduct:
 
         before, _ = sizes_around(self.shape, self.mode, without=self.component.mode)
         out = np.zeros((self.shape[self.mode], panels.shape[1]), dtype=panels.dtype)
-        kernels.sum_up(_writable(self.component.v), panels, before, out)
+        kernels.contract(True, _writable(self.component.v), out, before, panels)
         return out
 
 

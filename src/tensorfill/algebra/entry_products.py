@@ -15,6 +15,7 @@ import numpy as np
 
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
+from .loops import loops
 from .unfolding import smallest_index_type
 
 
@@ -35,8 +36,7 @@ class TermEntries:
 
     def values(self, flat: Floats, terms: int) -> Floats:
         """Return the sum of outer products at the entries."""
-        from .compiled import cp
-
+        cp = self._loops(terms)
         out = np.empty(len(self._coords), dtype=flat.dtype)
         shares = itertools.pairwise(parts_of(0, len(self._coords)))
         side_by_side([partial(cp.values_at, self._coords, flat, self._starts(terms), terms, *x, out) for x in shares])
@@ -44,18 +44,17 @@ class TermEntries:
 
     def gradient(self, slopes: Floats, flat: Floats, terms: int) -> Floats:
         """Return the gradient of ``sum_p slopes[p] * X_p`` for all factors, in the same flat layout."""
-        from .compiled import cp
-
         given = self._coords, slopes, flat, self._starts(terms), terms
-        return self._summed(partial(cp.add_gradients, *given), flat.shape, flat.dtype)
+        return self._summed(partial(self._loops(terms).add_gradients, *given), flat.shape, flat.dtype)
 
     def contracted(self, values: Floats, factors: Sequence[Floats], mode: int) -> Floats:
         """Return the product of the sparse tensor with these values and all factors but one, column by column."""
-        from .compiled import cp
+        flat, terms = np.concatenate([factor.ravel() for factor in factors]), factors[0].shape[1]
+        given = self._coords, values, mode, flat, self._starts(terms)
+        return self._summed(partial(self._loops(terms).add_contracted, *given), factors[mode].shape, flat.dtype)
 
-        flat = np.concatenate([factor.ravel() for factor in factors])
-        given = self._coords, values, mode, flat, self._starts(factors[0].shape[1])
-        return self._summed(partial(cp.add_contracted, *given), factors[mode].shape, flat.dtype)
+    def _loops(self, terms: int) -> Any:
+        return loops("cp", len(self._coords), len(self._coords) * terms)
 
     def _starts(self, terms: int) -> Integers:
         """Return where each factor starts in the flat array."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 
 from .._support.parallel import side_by_side
 from .._support.types import Floats
 from .component import Component, WeightedComponent
 from .crossmode import CrossModeProduct
+from .loops import loops
 from .pattern import Share, SparsePattern
 from .svd import Decomposition, RoundTrip, exact_svd, gram_svd
 from .unfolding import columns, sizes_around, unfold
@@ -61,17 +63,14 @@ class SparsePlusLowRank:
         size, length = self.shape
         if size > LARGEST_GRAM or any(component.rank for _, component in self.components):
             return None
-        rows, cols = self.pattern.rows[self.mode], self.pattern.cols[self.mode]
-        counts = np.bincount(cols.astype(np.int64, copy=False), minlength=length)
+        rows, cols = (index[self.mode].astype(np.int64) for index in (self.pattern.rows, self.pattern.cols))
+        counts = np.bincount(cols, minlength=length)
         if counts @ counts > MOST_PAIRS * len(cols):
             return None
-        from .compiled.gram import off_diagonal_gram
-        from .compiled.sorting import by_column
-
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        sorted_rows, sorted_values = by_column(rows, cols, self.values, starts)
-        gram = off_diagonal_gram(sorted_rows, starts, sorted_values, size)
-        gram[np.diag_indices(size)] = np.bincount(sorted_rows, weights=sorted_values**2, minlength=size)
+        matrix = scipy.sparse.coo_array((self.values.astype(np.float64), (rows, cols)), shape=self.shape).tocsc()
+        off_diagonal = loops("gram", len(cols), int(counts @ counts)).off_diagonal_gram
+        gram = off_diagonal(matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64), matrix.data, size)
+        gram[np.diag_indices(size)] = np.bincount(matrix.indices, weights=matrix.data**2, minlength=size)
         found = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)[1]
         return np.ascontiguousarray(found[:, ::-1], dtype=self.values.dtype)
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from .._support.clock import Clock
 from .._support.ordering import groups_of
 from .._support.types import Floats, Integers
+from .loops import loops
 
 AnyArray = NDArray[Any]
 
@@ -164,12 +165,12 @@ class SparseUnfoldings:
         return grams
 
     def _gram(self, mode: int, values: Floats) -> Floats | scipy.sparse.linalg.LinearOperator:
-        from .compiled.gram import off_diagonal_gram
-
         columns, size = self._columns[mode], self.shape[mode]
         numbers = values[columns.order].astype(np.float64, copy=False)
         if size <= MOST_DENSE:
-            return np.asarray(off_diagonal_gram(columns.rows, columns.starts, numbers, size))
+            numbers_in_all = min(size * (len(columns.starts) - 1), len(numbers) + 2 * self.pairs(mode))
+            gram = loops("gram", len(numbers), numbers_in_all)
+            return np.asarray(gram.off_diagonal_gram(columns.rows, columns.starts, numbers, size))
         matrix = scipy.sparse.csc_array((numbers, columns.rows, columns.starts), shape=(size, len(columns.starts) - 1))
         rows, diagonal = matrix.tocsr(), np.bincount(columns.rows, weights=numbers**2, minlength=size)
 

@@ -7,6 +7,7 @@ indices of the modes without, and an entry depends only on the block of its comb
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
+from .loops import loops
 
 
 class FactorRows:
@@ -30,16 +32,26 @@ class FactorRows:
         self.flat = np.concatenate([np.zeros(0), *(factor.ravel() for factor in factors)])
         self.starts = starts.astype(np.int64)
         self.ranks = np.array([factor.shape[1] for factor in factors], dtype=np.int64)
+        self.bounds = level_bounds([*self.ranks, 1])
 
     @property
-    def arrays(self) -> tuple[Floats, Integers, Integers]:
-        """All rows one after the other, where each factor starts among them, and its rank."""
-        return self.flat, self.starts, self.ranks
+    def arrays(self) -> tuple[Floats, Integers, Integers, Integers]:
+        """All rows one after the other, where each factor starts among them, its rank, and where each level starts.
+
+        Level l has as many numbers as a block of the core after a contraction with the first l factors.
+        """
+        return self.flat, self.starts, self.ranks, self.bounds
 
     def split(self, flat: Floats) -> list[Floats]:
         """Return an array in the layout of `flat` as a matrix for each factor."""
         parts = np.split(flat, self.starts[1:])
         return [part.reshape(-1, rank) for part, rank in zip(parts, self.ranks, strict=True)]
+
+
+def level_bounds(sizes: Sequence[int]) -> Integers:
+    """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if they are concatenated."""
+    lengths = [math.prod(sizes[level:]) for level in range(len(sizes))]
+    return np.array([0, *itertools.accumulate(lengths)], dtype=np.int64)
 
 
 def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows) -> Floats:
@@ -56,8 +68,7 @@ def values_at(coords: Integers, groups: Integers, core: Floats, rows: FactorRows
     rows
         The factors.
     """
-    from .compiled import tucker
-
+    tucker = loops("tucker", len(coords), len(coords) * int(rows.bounds[-1] - rows.bounds[1]))
     out = np.empty(len(coords))
     shares = parts_of(0, len(coords))
     given = coords, groups, core, *rows.arrays
@@ -121,7 +132,7 @@ def changes_at(
 
     out = np.empty(len(coords))
     here, onward = (np.ascontiguousarray(each, dtype=np.float64).ravel() for each in (core, core_change))
-    given = coords, here, onward, rows.flat, row_changes.flat, rows.starts, rows.ranks
+    given = coords, here, onward, rows.flat, row_changes.flat, *rows.arrays[1:]
     shares = parts_of(0, len(coords))
     side_by_side([partial(tucker_derivatives.changes_at, *given, *share, out) for share in itertools.pairwise(shares)])
     return out

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 from .._support.clock import check_time
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
+from ..algebra.loops import loops
 from ..algebra.tucker_entries import FactorRows
+from ..algebra.unfolding import smallest_index_type
 from ..models import CPModel
 from ..observations import Observations
 from .tucker_least_squares import LEAST_SQUARES, mirrored, variance_of
@@ -40,7 +43,7 @@ class CPLeastSquares:
 
     def __init__(self, observations: Observations, start: CPModel) -> None:
         self._shape, self._dtype = observations.shape, observations.dtype
-        self._coords = np.array(observations.coords, dtype=np.int64, order="C")
+        self._coords = np.array(observations.coords, dtype=smallest_index_type(max(self._shape)), order="C")
         self._values = observations.values.astype(np.float64)
         self._total = float(self._values @ self._values)
         self._factors: list[Floats] = [factor.astype(np.float64) for factor in start.balanced_factors()]
@@ -77,12 +80,10 @@ class CPLeastSquares:
         self._factors = CPModel.normalised(self._factors).balanced_factors()
 
     def _fit_rows(self, mode: int) -> None:
-        from ..algebra.compiled import cp as kernels
-
         factor = self._factors[mode]
         terms = factor.shape[1]
         gram, rhs = sums_over_rows(
-            kernels.row_normal_equations, self._coords, self._values, self._factors, mode, (terms, terms)
+            "row_normal_equations", self._coords, self._values, self._factors, mode, (terms, terms)
         )
         gram = mirrored(gram)
         squares = np.mean(factor**2, axis=0)
@@ -96,14 +97,14 @@ class CPLeastSquares:
 
 
 def sums_over_rows(
-    kernel: Callable[..., None],
+    loop: str,
     coords: Integers,
     values: Floats,
     factors: Sequence[Floats],
     mode: int,
     each: tuple[int, ...],
 ) -> tuple[Floats, Floats]:
-    """Return the sums of a compiled loop for each index of `mode`: an array of shape `each`, and one number per term.
+    """Return the sums of a loop over CP models for each index of `mode`: an array of shape `each`, and a row.
 
     The threads share the entries.
     """
@@ -111,8 +112,9 @@ def sums_over_rows(
     size, terms = factors[mode].shape
     shares = parts_of(0, len(values), beside=size * terms)
     grams, sums = np.zeros((len(shares) - 1, size, *each)), np.zeros((len(shares) - 1, size, terms))
+    add = getattr(loops("cp", len(values), len(values) * math.prod(each)), loop)
     given = coords, values, mode, rows.flat, rows.starts
     side_by_side(
-        [partial(kernel, *given, *share, grams[t], sums[t]) for t, share in enumerate(itertools.pairwise(shares))]
+        [partial(add, *given, *share, grams[t], sums[t]) for t, share in enumerate(itertools.pairwise(shares))]
     )
     return grams.sum(axis=0), sums.sum(axis=0)

@@ -24,8 +24,9 @@ from .._support.clock import check_time
 from .._support.ordering import order_by_modes
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
+from ..algebra.loops import loops
 from ..algebra.svd import whole_registers
-from ..algebra.tucker_entries import FactorRows, sums_over_blocks, values_at
+from ..algebra.tucker_entries import FactorRows, level_bounds, sums_over_blocks, values_at
 from ..algebra.unfolding import smallest_index_type
 from ..models import Tucker
 from ..observations import Observations
@@ -162,24 +163,24 @@ class LeastSquares:
         if self._core[0].size > MOST_DIRECT:
             self._fit_core_by_gradients()
             return
-        from ..algebra.compiled import tucker as tucker_kernels
-
         rows = FactorRows(self._factors)
         features, pairs = padded(self._factors[-1]), padded(_pairs(self._factors[-1]))
         sizes = rows.ranks * (rows.ranks + 1) // 2
-        gram_bounds = _level_bounds([*sizes[:-1], pairs.shape[1]])
-        sum_bounds = _level_bounds([*rows.ranks[:-1], features.shape[1]])
+        gram_bounds = level_bounds([*sizes[:-1], pairs.shape[1]])
+        sum_bounds = level_bounds([*rows.ranks[:-1], features.shape[1]])
+        each = max(pairs.shape[1], int(gram_bounds[-1] - gram_bounds[1]))
+        tucker = loops("tucker", len(self._values), len(self._values) * each)
         bounds = np.searchsorted(self._groups, np.arange(len(self._core) + 1))
         shrinkage, left = self._core_shrinkage(), self._total
         for block, first, last in zip(self._core, bounds[:-1], bounds[1:], strict=True):
             check_time()
             shares = parts_of(first, last, beside=block.size)
             grams, sums = (np.zeros((len(shares) - 1, 1, each[-1])) for each in (gram_bounds, sum_bounds))
-            given = self._coords, self._values, *rows.arrays
+            given = self._coords, self._values, *rows.arrays[:3]
             made = features, pairs, gram_bounds, sum_bounds
             side_by_side(
                 [
-                    partial(tucker_kernels.core_normal_equations, *given, *share, *made, gram, total)
+                    partial(tucker.core_normal_equations, *given, *share, *made, gram, total)
                     for share, gram, total in zip(itertools.pairwise(shares), grams, sums, strict=True)
                 ]
             )
@@ -221,21 +222,21 @@ class LeastSquares:
         contracted with the rows of the other factors. The factor is orthonormalised again, by a change of basis that is
         undone in the core.
         """
-        from ..algebra.compiled import tucker as tucker_kernels
-
         place = self._free.index(mode)
         factor = self._factors[place]
         size, rank = factor.shape
         others = [other for other in range(len(self._free)) if other != place]
         rows = FactorRows([self._factors[other] for other in others])
         core = padded(np.moveaxis(self._core, place + 1, -1).reshape(-1, rank))
+        each = core.shape[1] * max(rank + 1, int(rows.bounds[-1] - rows.bounds[1]))
+        tucker = loops("tucker", len(self._values), len(self._values) * each)
         shares = parts_of(0, len(self._values), beside=size * rank)
         sums = np.zeros((len(shares) - 1, size * (rank + 1), core.shape[1]))
         own, rest = (np.ascontiguousarray(self._coords[:, modes]) for modes in (place, others))
         given = own, self._groups, rest, self._values, core, *rows.arrays
         side_by_side(
             [
-                partial(tucker_kernels.row_normal_equations, *given, *share, rank, total)
+                partial(tucker.row_normal_equations, *given, *share, rank, total)
                 for share, total in zip(itertools.pairwise(shares), sums, strict=True)
             ]
         )
@@ -287,12 +288,6 @@ def _pairs(rows: Floats) -> Floats:
     """Return ``a[k] * a[m]`` of every row a, for all pairs with m <= k."""
     k, m = np.tril_indices(rows.shape[1])
     return rows[:, k] * rows[:, m]
-
-
-def _level_bounds(sizes: Sequence[int]) -> Integers:
-    """Return where arrays of the sizes ``prod(sizes[l:])``, for l = 0, 1, .., start if they are concatenated."""
-    lengths = np.cumprod(sizes[::-1])[::-1]
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _total(sums: Floats, bounds: Integers, sizes: Integers) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._support.types import Floats, Integers, Matrix
 from ..algebra.component import WeightedComponent
 from ..algebra.tucker_entries import FactorRows, values_at
-from ..algebra.unfolding import unfold
+from ..algebra.unfolding import smallest_index_type, unfold
 from . import exchange
 from .base import Model
 from .folded import FoldedLowRank
@@ -112,8 +112,8 @@ class Tucker(Model):
         if core.size == 0:
             return np.zeros_like(out)
         for first in range(0, len(coords), CHUNK):
-            # A copy has one memory layout and is writeable, so that the loop is compiled only once.
-            part = np.array(coords[first : first + CHUNK], dtype=np.int64, order="C")
+            # Copies of one type and memory layout, and writeable, so that the loop is compiled only once.
+            part = np.array(coords[first : first + CHUNK], dtype=smallest_index_type(max(self.shape)), order="C")
             out[first : first + CHUNK] = values_at(part, np.zeros(len(part), dtype=np.int64), core, rows)
         return out
 

@@ -77,7 +77,7 @@ def add_difference(
                     factors[t, rank + r] = -other_u[along, r]
                 for k in range(width):
                     rows[t, k] = block[row, k]
-            add_product(factors.reshape(-1), zero, one, both, rows, zero, one, panel, zero, one, both, count)
+            add_product(factors, zero, one, both, rows, zero, one, panel, zero, one, both, count)
         for start in range(other_starts[g], other_starts[g + 1], ROWS_AT_A_TIME):
             count = min(ROWS_AT_A_TIME, other_starts[g + 1] - start)
             for t in range(count):
@@ -87,7 +87,7 @@ def add_difference(
                 for r in range(other_rank):
                     factors[t, rank + r] = factor * other_v[column, r]
             rows[:count] = 0
-            add_product(factors.reshape(-1), zero, both, one, panel, zero, one, rows, zero, one, count, both)
+            add_product(factors, zero, both, one, panel, zero, one, rows, zero, one, count, both)
             for t in range(count):
                 row = other_across[start + t] if by_column else other_places[start + t]
                 for k in range(width):

@@ -108,14 +108,11 @@ def add_in_turns(
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Do the same as `add_products` for consecutive entries that often have the same target.
+    """Do the same as `add_products` for two registers and consecutive entries that often have the same target.
 
     Each of them would wait until the previous one is stored. So the entries of the two halves of a run alternate.
     """
-    width, lanes = block.shape[1], lane_count(block)
-    if width != 2 * lanes:
-        add_products(sources, targets, values, block, runs, out)
-        return
+    lanes = lane_count(block)
     for q in range(runs.shape[0]):
         first, half = runs[q, 0], (runs[q, 1] - runs[q, 0]) // 2
         middle = first + half
@@ -129,7 +126,7 @@ def add_in_turns(
             store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
             store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
         for p in range(middle + half, runs[q, 1]):
-            for k in range(width):
+            for k in range(2 * lanes):
                 out[targets[p], k] += values[p] * block[sources[p], k]
 
 
@@ -186,10 +183,10 @@ def add_product(
 ) -> None:
     """Add the product X Y to `count` rows of `out`, with X of shape (count, depth) and Y made of `depth` rows of y.
 
-    The numbers of X are in the flat array x, from `x_first` on: `x_down` apart between rows and `x_along` apart within
-    a row. The rows of Y start at `y_first` and are `y_step` apart, those of the result start at `out_first` and are
-    `out_step` apart. The loop works on tiles of four rows and two registers of columns. A tile stays in registers while
-    it is summed, and every number that is read is used in several products.
+    The numbers of X are in the array x, read in C order from `x_first` on: `x_down` apart between rows and `x_along`
+    apart within a row. The rows of Y start at `y_first` and are `y_step` apart, those of the result start at
+    `out_first` and are `out_step` apart. The loop works on tiles of four rows and two registers of columns. A tile
+    stays in registers while it is summed, and every number that is read is used in several products.
     """
     width, lanes = out.shape[1], lane_count(out)
     tiled, paired, whole = count - count % 4, width - width % (2 * lanes), width - width % lanes
@@ -275,40 +272,39 @@ def walk_term(
     size, rank = u.shape
     if rank == 0:
         return
-    flat = u.reshape(-1)
-    one = min(1, rank)  # a literal 1 would make numba compile `add_product` again for each call that has one
     after = panels.shape[0] // (before * rank)
     b_first, b_last, j_first, j_last = first // (size * after), last // (size * after), 0, size
     if before == 1:
         b_first, b_last, j_first, j_last = 0, 1, first // after, last // after
+    # There is one call for both directions, because the whole product is compiled again with each call.
+    given, sums = (block, panels) if inward else (panels, block)
+    u_down, u_along = (1, rank) if inward else (rank, 1)
+    step, sums_step = (after, 1) if inward else (1, after)
     # A few rows of u and of the block at a time stay in the cache while all their products are computed.
     for start in range(j_first, j_last, ROWS_AT_A_TIME):
-        count = min(ROWS_AT_A_TIME, j_last - start)
+        rows = min(ROWS_AT_A_TIME, j_last - start)
+        count, depth = (rank, rows) if inward else (rows, rank)
         for b in range(b_first, b_last):
             for a in range(after):
-                column, panel, at = (b * size + start) * after + a, (b * after + a) * rank, start * rank
-                if inward:
-                    add_product(flat, at, one, rank, block, column, after, panels, panel, one, rank, count)
-                else:
-                    add_product(flat, at, rank, one, panels, panel, one, block, column, after, count, rank)
+                column, panel = (b * size + start) * after + a, (b * after + a) * rank
+                at, sums_at = (column, panel) if inward else (panel, column)
+                add_product(u, start * rank, u_down, u_along, given, at, step, sums, sums_at, sums_step, count, depth)
 
 
 @compiled(fastmath=True)
-def contract(v: NDArray[Any], a: NDArray[Any], before: int, panels: NDArray[Any]) -> None:
-    """Add the sum over i of ``v[(b, i, a), r] * a[i]`` to ``panels[(b, a), r]``."""
+def contract(inward: bool, v: NDArray[Any], a: NDArray[Any], before: int, panels: NDArray[Any]) -> None:
+    """Add the sum over i of ``v[(b, i, a), r] * a[i]`` to ``panels[(b, a), r]``.
+
+    Inward, add the sum over b, a and r of ``v[(b, i, a), r] * panels[(b, a), r]`` to ``a[i]``.
+    """
     size, row = a.shape[0], panels.shape[0] // before
-    one, zero = min(1, size), min(0, size)
+    one = min(1, size)  # a literal would make numba compile `add_product` again
+    given, sums = (panels, a) if inward else (a, panels)
+    v_down, v_along = (row, 1) if inward else (1, row)
+    count, depth = (size, row) if inward else (row, size)
     for b in range(before):
-        add_product(v.reshape(-1), b * size * row, one, row, a, zero, one, panels, b * row, one, row, size)
-
-
-@compiled(fastmath=True)
-def sum_up(v: NDArray[Any], panels: NDArray[Any], before: int, out: NDArray[Any]) -> None:
-    """Add the sum over b, a and r of ``v[(b, i, a), r] * panels[(b, a), r]`` to ``out[i]``."""
-    size, row = out.shape[0], panels.shape[0] // before
-    one, zero = min(1, size), min(0, size)
-    for b in range(before):
-        add_product(v.reshape(-1), b * size * row, row, one, panels, b * row, one, out, zero, one, size, row)
+        at, sums_at = (b * row, 0) if inward else (0, b * row)
+        add_product(v, b * size * row, v_down, v_along, given, at, one, sums, sums_at, one, count, depth)
 
 
 @compiled(fastmath=True)
@@ -318,13 +314,17 @@ def add_gram(block: NDArray[Any], first: int, last: int, gram: NDArray[Any]) -> 
     Rows are summed a few at a time: one long sum would lose two digits of single precision.
     """
     width = block.shape[1]
-    one, zero = min(1, width), min(0, width)
+    one, zero = min(1, width), min(0, width)  # literals would make numba compile `add_product` again
     part = np.empty_like(gram)
     for start in range(first, last, ROWS_AT_A_TIME):
         at, count = start * width, min(ROWS_AT_A_TIME, last - start)
-        part[:] = 0
-        add_product(block.reshape(-1), at, one, width, block, start, one, part, zero, one, width, count)
-        gram += part
+        for k in range(width):
+            for m in range(width):
+                part[k, m] = 0
+        add_product(block, at, one, width, block, start, one, part, zero, one, width, count)
+        for k in range(width):
+            for m in range(width):
+                gram[k, m] += part[k, m]
 
 
 @compiled(fastmath=True)
@@ -356,14 +356,17 @@ def walk_columns(
     share their column, and otherwise often their row.
     """
     # Literals would make numba compile `walk_term` once for each.
+    paired = block.shape[1] == 2 * lane_count(block)
     no, yes = pieces.shape[0] < 0, pieces.shape[0] >= 0
     for q in range(pieces.shape[0]):
         first, last, entries = pieces[q, 0], pieces[q, 1], runs[bounds[q] : bounds[q + 1]]
         if outward:
-            block[first:last] = 0
+            for c in range(first, last):
+                for k in range(block.shape[1]):
+                    block[c, k] = 0
             for u, panels, before in outward_terms:
                 walk_term(no, u, panels, before, first, last, block)
-            if is_last:
+            if is_last and paired:
                 add_in_turns(rows, cols, values, a, entries, block)
             else:
                 add_products(rows, cols, values, a, entries, block)
@@ -372,7 +375,7 @@ def walk_columns(
             walk_term(yes, u, panels, before, first, last, block)
         if is_first:
             add_sums(cols, rows, values, block, entries, out)
-        elif is_last:
+        elif is_last or not paired:
             add_products(cols, rows, values, block, entries, out)
         else:
             add_in_turns(cols, rows, values, block, entries, out)

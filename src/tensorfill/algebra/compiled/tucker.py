@@ -11,7 +11,8 @@ h = r (r + 1) / 2 pairs (k, m) with m <= k are stored for each mode.
 
 Loops over the last mode of what is summed work on whole SIMD registers, so this mode is padded with zeros.
 
-The factors are one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. A loop runs over
+The factors are one flat array: row i of factor m is ``flat[starts[m] + i * ranks[m]:][:ranks[m]]``. Part l, a block of
+the core contracted with the rows of the first l modes, goes from ``bounds[l]`` to ``bounds[l + 1]``. A loop runs over
 the entries `first` to `last`. If several threads share the entries, each of them adds to separate arrays.
 """
 
@@ -77,28 +78,20 @@ def core_normal_equations(
         done = 0 if p + 1 == last else first_change(coords, p + 1)
         for level in range(lowest, done, -1):
             start = starts[level - 1] + coords[p, level - 1] * ranks[level - 1]
-            a = flat[start : start + ranks[level - 1]]
             g, h = gram_bounds[level], sum_bounds[level]
             pair, feature = gram_bounds[level - 1], sum_bounds[level - 1]
             pair_size, size = gram_bounds[level + 1] - g, sum_bounds[level + 1] - h
-            for k in range(len(a)):
-                add_scaled(a[k], total, h, feature, size)
+            for k in range(start, start + ranks[level - 1]):
+                a = number(flat, k)
+                add_scaled(a, total, h, feature, size)
                 feature += size
-                for m in range(k + 1):
-                    add_scaled(a[k] * a[m], gram, g, pair, pair_size)
+                for m in range(start, k + 1):
+                    add_scaled(a * number(flat, m), gram, g, pair, pair_size)
                     pair += pair_size
-            gram[0, g : g + pair_size] = 0
-            total[0, h : h + size] = 0
-
-
-@compiled(fastmath=True)
-def part_bounds(block: int, ranks: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where part l starts, for l = 0, 1, ..: a block of the core contracted with the first l modes."""
-    bounds = np.zeros(len(ranks) + 2, dtype=np.int64)
-    bounds[1] = block
-    for mode in range(len(ranks)):
-        bounds[mode + 2] = bounds[mode + 1] + (bounds[mode + 1] - bounds[mode]) // ranks[mode]
-    return bounds
+            for x in range(0, pair_size, lanes):
+                store(gram, 0, g + x, nothing(gram))
+            for x in range(0, size, lanes):
+                store(total, 0, h + x, nothing(total))
 
 
 @compiled(fastmath=True, inline="always")
@@ -134,6 +127,7 @@ def row_normal_equations(
     flat: NDArray[Any],
     starts: NDArray[Any],
     ranks: NDArray[Any],
+    bounds: NDArray[Any],
     first: int,
     last: int,
     rank: int,
@@ -147,16 +141,11 @@ def row_normal_equations(
     matrix, and then the vector.
     """
     order, width, lanes = len(ranks), core.shape[1], lane_count(core)
-    block = 1
-    for mode in range(order):
-        block *= ranks[mode]
-    bounds = part_bounds(block, ranks)
-    parts = np.zeros((bounds[order + 1], width))
-    w, numbers = bounds[order], parts.reshape(-1)
+    block, w = bounds[1], bounds[order]
+    parts = np.empty((bounds[order + 1], width))
     for p in range(first, last):
         fresh = p == first or groups[p] != groups[p - 1]
         if fresh:
-            # An assignment of slices would also compile its error message, which takes longer than this whole loop.
             for x in range(block):
                 for c in range(width):
                     parts[x, c] = core[groups[p] * block + x, c]
@@ -173,7 +162,7 @@ def row_normal_equations(
         for c in range(0, width, lanes):
             feature = load(parts, w, c)
             for k in range(rank):
-                store(sums, i + k, c, plus_scaled(load(sums, i + k, c), number(numbers, w * width + k), feature))
+                store(sums, i + k, c, plus_scaled(load(sums, i + k, c), number(parts, w * width + k), feature))
             store(sums, i + rank, c, plus_scaled(load(sums, i + rank, c), values[p], feature))
 
 
@@ -185,6 +174,7 @@ def values_at(
     flat: NDArray[Any],
     starts: NDArray[Any],
     ranks: NDArray[Any],
+    bounds: NDArray[Any],
     first: int,
     last: int,
     out: NDArray[Any],
@@ -195,12 +185,12 @@ def values_at(
     consecutive entries that share them: in C order, an entry costs about one rank.
     """
     lowest, block = len(ranks) - 1, core.shape[1]
-    bounds = part_bounds(block, ranks)
-    parts = np.zeros(bounds[lowest + 1])
+    parts = np.empty(bounds[lowest + 1])
     for p in range(first, last):
         fresh = p == first or groups[p] != groups[p - 1]
         if fresh:
-            parts[:block] = core[groups[p]]
+            for x in range(block):
+                parts[x] = core[groups[p], x]
         contract(parts, bounds, coords, p, 0 if fresh else first_change(coords, p), lowest, flat, starts, ranks)
         start, part, value = starts[lowest] + coords[p, lowest] * ranks[lowest], bounds[lowest], 0.0
         for k in range(ranks[lowest]):
@@ -216,6 +206,7 @@ def add_to_core(
     flat: NDArray[Any],
     starts: NDArray[Any],
     ranks: NDArray[Any],
+    bounds: NDArray[Any],
     first: int,
     last: int,
     out: NDArray[Any],
@@ -224,16 +215,9 @@ def add_to_core(
 
     This is the transpose of `values_at`.
     """
-    order = len(ranks)
-    lengths = np.ones(order + 1, dtype=np.int64)
-    for mode in range(order - 1, -1, -1):
-        lengths[mode] = lengths[mode + 1] * ranks[mode]
-    bounds = np.zeros(order + 1, dtype=np.int64)
-    for mode in range(order):
-        bounds[mode + 1] = bounds[mode] + lengths[mode]
     # Level l holds the sums over the modes l, l + 1, .. of the entries that share their first l coordinates.
-    sums = np.zeros(bounds[order])
-    lowest = order - 1
+    lowest = len(ranks) - 1
+    sums = np.zeros(bounds[lowest + 1])
     for p in range(first, last):
         start = starts[lowest] + coords[p, lowest] * ranks[lowest]
         for k in range(ranks[lowest]):
@@ -242,7 +226,7 @@ def add_to_core(
         done = 0 if ends else first_change(coords, p + 1)
         for level in range(lowest, done, -1):
             mode = level - 1
-            start, size = starts[mode] + coords[p, mode] * ranks[mode], lengths[level]
+            start, size = starts[mode] + coords[p, mode] * ranks[mode], bounds[level + 1] - bounds[level]
             for k in range(ranks[mode]):
                 a = flat[start + k]
                 for x in range(size):
@@ -250,6 +234,6 @@ def add_to_core(
             for x in range(size):
                 sums[bounds[level] + x] = 0.0
         if ends:
-            for x in range(lengths[0]):
+            for x in range(bounds[1]):
                 out[groups[p], x] += sums[x]
                 sums[x] = 0.0

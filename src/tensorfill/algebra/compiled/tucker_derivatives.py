@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiling import compiled
-from .tucker import contract, first_change, part_bounds
+from .tucker import contract, first_change
 
 
 @compiled(fastmath=True)
@@ -28,6 +28,7 @@ def add_gradients(
     flat: NDArray[Any],
     starts: NDArray[Any],
     ranks: NDArray[Any],
+    bounds: NDArray[Any],
     first: int,
     last: int,
     rows_out: NDArray[Any],
@@ -38,9 +39,9 @@ def add_gradients(
     `rows_out` has the layout of `flat`, and the core is flat.
     """
     lowest, block = len(ranks) - 1, len(core)
-    bounds = part_bounds(block, ranks)
-    parts, sums = np.zeros(bounds[lowest + 1]), np.zeros(bounds[lowest + 1])
-    parts[:block] = core
+    parts, sums = np.empty(bounds[lowest + 1]), np.zeros(bounds[lowest + 1])
+    for x in range(block):
+        parts[x] = core[x]
     for p in range(first, last):
         begin = 0 if p == first else first_change(coords, p)
         contract(parts, bounds, coords, p, begin, lowest, flat, starts, ranks)
@@ -73,15 +74,16 @@ def changes_at(
     flat_change: NDArray[Any],
     starts: NDArray[Any],
     ranks: NDArray[Any],
+    bounds: NDArray[Any],
     first: int,
     last: int,
     out: NDArray[Any],
 ) -> None:
     """Set ``out[p]`` to the derivative of entry p along a direction of the core and all factors."""
     lowest, block = len(ranks) - 1, len(core)
-    bounds = part_bounds(block, ranks)
-    parts, changes = np.zeros(bounds[lowest + 1]), np.zeros(bounds[lowest + 1])
-    parts[:block], changes[:block] = core, core_change
+    parts, changes = np.empty(bounds[lowest + 1]), np.empty(bounds[lowest + 1])
+    for x in range(block):
+        parts[x], changes[x] = core[x], core_change[x]
     for p in range(first, last):
         begin = 0 if p == first else first_change(coords, p)
         contract(parts, bounds, coords, p, begin, lowest, flat, starts, ranks)

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..._support.types import Floats, Integers
 from ...algebra.sparse_unfoldings import SparseUnfoldings
+from ...algebra.unfolding import smallest_index_type
 from ...models import CPModel
 from ...observations import Observations
 from ..cp_least_squares import sums_over_rows
@@ -53,7 +54,8 @@ def best_terms(observations: Observations, residuals: Floats, starts: Sequence[S
     if not residuals.any() or not starts:
         return []
     factors = [np.stack(columns, axis=1) for columns in zip(*starts, strict=True)]
-    entries = np.array(observations.coords, dtype=np.int64, order="C"), residuals.astype(np.float64)
+    index = smallest_index_type(max(observations.shape))
+    entries = np.array(observations.coords, dtype=index, order="C"), residuals.astype(np.float64)
     factors, weights, gains = _fitted(*entries, factors, FIRST_SWEEPS)
     for most, sweeps in ROUNDS:
         best = _distinct(factors, gains)[:most]
@@ -85,15 +87,11 @@ def _fitted(
 
     The gain of a term is its reduction of the sum of squares.
     """
-    from ...algebra.compiled import cp as kernels
-
     factors = [factor / np.maximum(np.linalg.norm(factor, axis=0), np.finfo(float).tiny) for factor in factors]
     weights = gains = np.zeros(factors[0].shape[1])
     for _ in range(sweeps):
         for mode, factor in enumerate(factors):
-            squares, sums = sums_over_rows(
-                kernels.separate_normal_equations, coords, values, factors, mode, factor.shape[1:]
-            )
+            squares, sums = sums_over_rows("separate_normal_equations", coords, values, factors, mode, factor.shape[1:])
             column = sums / (squares + RIDGE * squares.mean(axis=0) + np.finfo(float).tiny)
             gains = np.sum((2 * sums - squares * column) * column, axis=0)
             weights = np.linalg.norm(column, axis=0)
