@@ -191,10 +191,10 @@ MUTANTS = (
         (f"{COLUMNS}::test_columns_are_counted_and_not_entries",),
     ),
     Mutant(
-        "the columns of the first component decide",
+        "the columns of one component decide",
         "methods/memory.py",
-        "sizes = [columns(shape, mode) for mode in modes]",
-        "sizes = [columns(shape, mode) for mode in (modes := modes[:1])]",
+        "sum(len(observed_columns(observations.coords, shape, mode)) for mode in modes) < most",
+        "max(len(observed_columns(observations.coords, shape, mode)) for mode in modes) < most",
         (f"{COLUMNS}::test_the_columns_of_all_components_are_counted_together",),
     ),
     Mutant(
