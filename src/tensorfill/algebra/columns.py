@@ -259,4 +259,5 @@ class ColumnUnfolding:
     @property
     def _own_and_others(self) -> tuple[Component, list[tuple[float, Component]]]:
         own = next(part for part in self.point.components if part.mode == self.mode)
-        return own, [(weight, part) for weight, part in self.point.terms if part is not own]
+        # Two components of rank zero do not differ, and there may be as many columns as entries to find that out.
+        return own, [(weight, part) for weight, part in self.point.terms if part is not own and part.rank + own.rank]

@@ -162,6 +162,18 @@ def test_it_takes_memory_for_the_entries_and_not_for_the_columns():
     assert isinstance(result.model, FoldedColumns)
 
 
+def test_components_of_rank_zero_are_not_compared(monkeypatch):
+    from tensorfill.algebra.compiled import columns as loops
+
+    calls, difference = [], loops.add_difference
+    monkeypatch.setattr(loops, "add_difference", lambda *given: calls.append(1) or difference(*given))
+    method = Nort(lam=0.1, penalty=Nuclear(), modes=[0, 1], storage="columns", momentum=False, max_iter=1, tol=0)
+    first = method.solve(Problem(sparse_data(), Square()), rng=0)
+    assert not calls
+    method.solve(Problem(sparse_data(), Square()), start=first.model, rng=0)
+    assert calls
+
+
 class TestWarmStarts:
     def solved(self, observations, start=None, **settings):
         method = Nort(**{"lam": 0.1, "penalty": Nuclear(), "modes": [0, 1], "storage": "columns", **settings})
