@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tensorfill._support.clock import Clock
 from tensorfill.algebra import sparse_unfoldings
 from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import unfold
@@ -67,6 +68,49 @@ def test_the_leading_eigenvectors_are_those_of_the_dense_matrix(shape):
         np.testing.assert_allclose(strength, np.linalg.eigvalsh(gram)[::-1][:3], rtol=1e-3)
         np.testing.assert_allclose(gram @ vectors, vectors * strength, atol=1e-2 * strength[0])
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-8)
+
+
+class CountingClock(Clock):
+    """A clock that is looked at once for each product."""
+
+    looks = 0
+
+    def check(self):
+        self.looks += 1
+
+
+def test_the_eigenvectors_of_a_long_mode_take_a_bounded_number_of_products(monkeypatch):
+    monkeypatch.setattr(sparse_unfoldings, "MOST_RESTARTED", 1000)
+    rng = np.random.default_rng(0)
+    shape = (3_000, 40)
+    coords = random_entries(rng, shape, 0.5)
+    noise = rng.standard_normal(len(coords))
+    signal = 2 * np.prod([rng.choice([-1.0, 1.0], size)[index] for size, index in zip(shape, coords.T, strict=True)], 0)
+    gram = off_diagonal_gram(scatter(coords, signal + noise, shape), 0)
+    clock = CountingClock()
+    strength, vectors = SparseUnfoldings(coords, shape, [0], clock).leading(0, signal + noise, 3, rng)
+    assert clock.looks <= sparse_unfoldings.STEPS
+    np.testing.assert_allclose(strength[0], np.linalg.norm(gram, 2), rtol=1e-5)
+    np.testing.assert_allclose(gram @ vectors[:, 0], vectors[:, 0] * strength[0], atol=1e-3 * strength[0])
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-5)
+    # Noise is crowded, and its largest eigenvalue is all that is wanted of it.
+    unfoldings = SparseUnfoldings(coords, shape, [0])
+    expected = np.linalg.eigvalsh(off_diagonal_gram(scatter(coords, noise, shape), 0))[-1]
+    assert unfoldings.leading(0, noise, 1, rng)[0][0] == pytest.approx(expected, rel=0.02)
+
+
+def test_the_products_end_with_the_columns(monkeypatch):
+    monkeypatch.setattr(sparse_unfoldings, "MOST_RESTARTED", 1000)
+    rng = np.random.default_rng(0)
+    coords = np.stack([np.arange(2_000), np.arange(2_000) // 1_000], axis=1)
+    strength, vectors = SparseUnfoldings(coords, (2_000, 2), [0]).leading(0, np.ones(2_000), 3, rng)
+    np.testing.assert_allclose(strength[0], 999, rtol=1e-4)
+    assert len(strength) < 3
+    assert vectors.shape == (2_000, len(strength))
+    nothing = SparseUnfoldings(np.stack([np.arange(2_000)] * 2, axis=1), (2_000, 2_000), [0])
+    strength, vectors = nothing.leading(0, np.ones(2_000), 3, rng)
+    np.testing.assert_allclose(strength, 0, atol=1e-9)
+    assert np.isfinite(vectors).all()
 
 
 @given(data=st.data(), rng=generators)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorfill.algebra import svd
 from tensorfill.algebra.operators import DenseUnfolding
 from tensorfill.algebra.svd import exact_svd, gram_svd, orthonormal, subspace_svd
 from tests.strategies import generators
@@ -200,3 +201,22 @@ def test_gram_svd_leaves_out_what_it_cannot_tell_from_zero():
     np.testing.assert_allclose(s, [1.0, 1e-3], rtol=1e-8)
     assert (u.shape, v.shape) == ((6, 2), (30, 2))
     assert len(gram_svd(np.zeros((4, 6))).s) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_long_blocks_are_decomposed_by_products_as_by_lapack(monkeypatch, dtype):
+    rng = np.random.default_rng(0)
+    matrix = (basis(rng, 300, 5) * [100.0, 90.0, 50.0, 1.0, 0.1]) @ basis(rng, 40, 5).T
+    # A start with more columns than the rank has dependent directions, which are dropped.
+    given = DenseUnfolding(matrix.astype(dtype), 0), rng.standard_normal((300, 8)).astype(dtype), 2
+    expected = subspace_svd(*given)
+    monkeypatch.setattr(svd, "LONG", 100)
+    found = subspace_svd(*given)
+    count, rounding = len(found.s), 100 * float(np.finfo(dtype).eps)
+    assert 3 <= count <= len(expected.s)
+    np.testing.assert_allclose(found.s, expected.s[:count], atol=100 * rounding)
+    np.testing.assert_allclose(
+        (found.u * found.s) @ found.v().T, (expected.u * expected.s) @ expected.v().T, atol=100 * rounding
+    )
+    assert_orthonormal(found.u, rounding)
+    assert found.u.dtype == found.s.dtype == dtype

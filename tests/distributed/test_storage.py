@@ -271,7 +271,7 @@ def test_the_problem_says_what_it_can_do(client):
     assert isinstance(settings().storage_for(problem, MODES), SpreadStorage)
     assert isinstance(settings(storage="auto").storage_for(problem, MODES), SpreadStorage)
     assert problem.here is None
-    assert problem.sparse_columns("auto", MODES) == ()
+    assert not problem.keeps_observed_columns("auto", MODES)
     with pytest.raises(ValueError, match="graphs"):
         problem.storage_for("sparse", MODES).energy(None, None)
     with pytest.raises(ValueError, match="'sparse' only, but 'dense' was given"):

@@ -14,6 +14,7 @@ UNITS = "methods/nort/units.py"
 TWO = "methods/nort/test_algorithm_2.py"
 NORT = "methods/nort/test_nort.py"
 POLISH = "methods/nort/test_polishing.py"
+COLUMNS = "methods/nort/test_columns.py::TestWhichColumnsAreKept"
 STEPS = ("methods/nort/test_algorithm_2.py::test_every_iteration_is_that_of_algorithm_2",)
 SEQUENCE = ("methods/nort/test_algorithm_2.py::test_the_sequence_of_extrapolations",)
 
@@ -174,6 +175,27 @@ MUTANTS = (
         "entries >= FEWEST_IN_COLUMN * columns(shape, mode)",
         "entries >= 0",
         (f"{NORT}::test_modes_with_hardly_two_entries_in_a_column_are_left_out_by_default",),
+    ),
+    Mutant(
+        "entries are counted in place of observed columns",
+        "methods/memory.py",
+        "sum(len(observed_columns(observations.coords, shape, mode)) for mode in modes) < most",
+        "False",
+        (f"{COLUMNS}::test_columns_are_counted_and_not_entries",),
+    ),
+    Mutant(
+        "an observed column costs as much as another",
+        "methods/memory.py",
+        "OBSERVED_COST = 4",
+        "OBSERVED_COST = 1",
+        (f"{COLUMNS}::test_columns_are_counted_and_not_entries",),
+    ),
+    Mutant(
+        "the columns of one component decide",
+        "methods/memory.py",
+        "sum(len(observed_columns(observations.coords, shape, mode)) for mode in modes) < most",
+        "max(len(observed_columns(observations.coords, shape, mode)) for mode in modes) < most",
+        (f"{COLUMNS}::test_the_columns_of_all_components_are_counted_together",),
     ),
     Mutant(
         "lambda keeps its number in another unit",

@@ -41,7 +41,7 @@ from .extrapolation import extrapolated
 from .pattern import SMALLEST_SHARE, in_registers
 from .storage import LocalPoint, LocalUnfoldings, Point, Smoothing, beyond
 from .svd import RoundTrip
-from .unfolding import Shape, column_index, columns
+from .unfolding import Shape, column_index
 
 if TYPE_CHECKING:
     from ..observations import Observations
@@ -102,7 +102,7 @@ def meeting(kept: Mapping[int, Integers], shape: Shape, mode: int, other: int) -
 
 
 class ColumnStorage:
-    """Components stored at some columns only; no array is larger than the number of entries times the ranks.
+    """Components stored at the observed columns only; no array is larger than the number of entries times the ranks.
 
     Parameters
     ----------
@@ -110,17 +110,11 @@ class ColumnStorage:
         The entries.
     modes
         The modes of the components.
-    sparse
-        The modes whose components are stored at the columns with an observed entry; the others are stored at all
-        columns.
     """
 
-    def __init__(self, observations: Observations, modes: Sequence[int], sparse: Sequence[int]) -> None:
+    def __init__(self, observations: Observations, modes: Sequence[int]) -> None:
         self.shape, coords = observations.shape, observations.coords
-        self.kept = {
-            mode: observed_columns(coords, self.shape, mode) if mode in sparse else np.arange(columns(self.shape, mode))
-            for mode in modes
-        }
+        self.kept = {mode: observed_columns(coords, self.shape, mode) for mode in modes}
         self.rows = {mode: np.array(coords[:, mode], dtype=np.int64) for mode in modes}
         self.cols = {mode: np.searchsorted(self.kept[mode], column_index(coords, self.shape, mode)) for mode in modes}
         self.runs = np.array([[0, len(coords)]])
@@ -265,4 +259,5 @@ class ColumnUnfolding:
     @property
     def _own_and_others(self) -> tuple[Component, list[tuple[float, Component]]]:
         own = next(part for part in self.point.components if part.mode == self.mode)
-        return own, [(weight, part) for weight, part in self.point.terms if part is not own]
+        # Two components of rank zero do not differ, and there may be as many columns as entries to find that out.
+        return own, [(weight, part) for weight, part in self.point.terms if part is not own and part.rank + own.rank]

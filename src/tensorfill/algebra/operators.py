@@ -115,7 +115,11 @@ class SparsePlusLowRank:
             for product, same in zip(products, zip(*panels, strict=True), strict=True)
         ]
         finished = self._run([partial(product.finish, each) for product, each in zip(products, whole, strict=True)])
-        return RoundTrip(block, sum(grams[1:], grams[0]), np.sum([*totals, *finished], axis=0))
+        # One array takes up all parts: stacked, those of a long mode would be copied.
+        product = totals[0]
+        for part in (*totals[1:], *finished):
+            product += part
+        return RoundTrip(block, sum(grams[1:], grams[0]), product)
 
     @property
     def _products(self) -> list[CrossModeProduct]:

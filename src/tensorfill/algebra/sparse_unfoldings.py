@@ -36,6 +36,14 @@ MOST_RESTARTS = 100
 """Lanczos iterations are restarted at most this often. Eigenvalues that need more are crowded together, as those of
 noise are."""
 
+MOST_RESTARTED = 2**16
+"""For modes with more indices, Lanczos iterations are not restarted, since each costs several passes over vectors of
+this length."""
+
+STEPS = 32
+"""The Lanczos iterations for a long mode. Eigenvalues apart from the others have converged by then, and the largest one
+of noise is known up to a hundredth, as it is for noise that is compared with it."""
+
 FLIPS = 2
 """How often random signs are drawn."""
 
@@ -95,7 +103,8 @@ class SparseUnfoldings:
             gram = gram if isinstance(gram, np.ndarray) else gram @ np.eye(size)
             found, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)
         else:
-            found, vectors = _by_lanczos(gram, min(count, len(self._columns[mode].starts) - 1), rng)
+            solve = _by_lanczos if size <= MOST_RESTARTED else _by_one_krylov_space
+            found, vectors = solve(gram, min(count, len(self._columns[mode].starts) - 1), rng)
         order = np.argsort(-found)
         return found[order], vectors[:, order]
 
@@ -196,6 +205,30 @@ def _by_lanczos(gram: Any, count: int, rng: np.random.Generator) -> tuple[Floats
         # as good as another.
         found, vectors = np.zeros(count), np.linalg.qr(rng.standard_normal((len(start), count)))[0]
     return found, vectors
+
+
+def _by_one_krylov_space(gram: Any, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return approximations of the largest eigenvalues of a symmetric matrix, and vectors, after `STEPS` products.
+
+    There are fewer if the products end in a smaller space. The basis is kept in single precision and orthogonal to
+    rounding: each new vector is made orthogonal to all others, twice.
+    """
+    size = gram.shape[0]
+    basis, projected = np.empty((STEPS, size), np.float32), np.zeros((STEPS, STEPS))
+    vector, scale = rng.standard_normal(size), 0.0
+    for step in range(STEPS):
+        basis[step] = vector / np.linalg.norm(vector)
+        vector = gram @ basis[step].astype(np.float64)
+        scale = max(scale, float(np.linalg.norm(vector)))
+        known = basis[: step + 1]
+        for _ in range(2):
+            part = known @ vector.astype(np.float32)
+            projected[: step + 1, step] += part
+            vector -= part @ known
+        if np.linalg.norm(vector) <= np.finfo(np.float32).eps * scale:
+            break
+    found, mix = np.linalg.eigh(projected[: step + 1, : step + 1], UPLO="U")
+    return found[-count:], (mix[:, -count:].T.astype(np.float32) @ known).T.astype(np.float64)
 
 
 def _columns(coords: Integers, shape: tuple[int, ...], mode: int) -> _Columns:

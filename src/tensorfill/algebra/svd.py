@@ -155,8 +155,24 @@ def subspace_svd(matrix: Unfolding[V], start: Floats, sweeps: int) -> Decomposit
             mix = np.eye(block.shape[1], dtype=block.dtype)
             product = matrix.right(block)
         a = product @ mix
-    u, s, wt = np.linalg.svd(a, full_matrices=False)
+    u, s, wt = np.linalg.svd(a, full_matrices=False) if len(a) < LONG else _svd_by_products(a)
     return Decomposition(u, s, block, mix @ wt.T)
+
+
+LONG = 2**16
+"""A matrix with at least this many rows does not fit in a core's cache, and is decomposed by products with blocks."""
+
+
+def _svd_by_products(matrix: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the singular value decomposition of a long, narrow matrix, without its nearly dependent directions.
+
+    It takes half a dozen products, where LAPACK goes through the matrix several times for each column. They are in
+    double precision, because what Gram matrices tell apart is the square root of rounding.
+    """
+    exact = matrix.astype(np.float64, copy=False)
+    basis = orthonormal(exact)
+    u, s, vt = np.linalg.svd(basis.T @ exact, full_matrices=False)
+    return (basis @ u).astype(matrix.dtype, copy=False), s.astype(matrix.dtype), vt.astype(matrix.dtype)
 
 
 def exact_svd(matrix: Floats) -> Decomposition[Floats]:

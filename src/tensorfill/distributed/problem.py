@@ -137,9 +137,9 @@ class SpreadProblem:
         self.crew.later("slope", slope.name, self.which, seen.name, scale)
         return slope
 
-    def sparse_columns(self, kind: str, modes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return no mode: workers keep all columns."""
-        return ()
+    def keeps_observed_columns(self, kind: str, modes: tuple[int, ...]) -> bool:
+        """Return False: workers keep all columns."""
+        return False
 
     def storage_for(self, kind: str, modes: tuple[int, ...]) -> SpreadStorage:
         """Return the storage on the workers for these modes, which is sparse."""

@@ -61,8 +61,8 @@ class Smooth(Protocol):
     def slope_at_zero(self) -> float:
         """The norm of the gradient at zero."""
 
-    def sparse_columns(self, kind: str, modes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the modes whose components are kept at the observed columns only, by a storage of this kind."""
+    def keeps_observed_columns(self, kind: str, modes: tuple[int, ...]) -> bool:
+        """Return whether a storage of this kind keeps components at the observed columns only."""
 
 
 class Objective(Smooth, Protocol[E, V]):

@@ -20,7 +20,7 @@ from ..models import FoldedColumns, FoldedLowRank, Model
 from ..observations import Observations
 from .folding import model_of, starting_components
 from .loop import ResumableSolver, Solver
-from .memory import check_factors_fit, dense_is_faster, sparse_columns
+from .memory import check_factors_fit, dense_is_faster, observed_columns_are_cheaper
 
 Modes = tuple[int, ...]
 
@@ -30,7 +30,8 @@ class Storages:
     """The storages of some observations, by their modes, each made when it is first asked for."""
 
     sparse: dict[Modes, SparseStorage] = field(default_factory=dict)
-    columns: dict[tuple[Modes, Modes], ColumnStorage] = field(default_factory=dict)
+    columns: dict[Modes, ColumnStorage] = field(default_factory=dict)
+    observed_are_cheaper: dict[Modes, bool] = field(default_factory=dict)
     dense: DenseStorage | None = None
 
 
@@ -165,18 +166,21 @@ class Problem:
         """Return a storage of a kind: ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"`` for what suits best."""
         if kind == "dense" or (kind == "auto" and dense_is_faster(self.observations)):
             return self.dense_storage()
-        if sparse := self.sparse_columns(kind, modes):
-            return self.column_storage(modes, sparse)
+        if self.keeps_observed_columns(kind, modes):
+            return self.column_storage(modes)
         check_factors_fit(self.observations, modes)
         return self.sparse_storage(modes)
 
-    def sparse_columns(self, kind: str, modes: Modes) -> Modes:
-        """Return the modes whose components are kept at the observed columns only, by a storage of this kind."""
+    def keeps_observed_columns(self, kind: str, modes: Modes) -> bool:
+        """Return whether a storage of this kind keeps components at the observed columns only."""
         if kind == "columns":
-            return sparse_columns(self.observations, modes, fewest=0)
-        if kind == "auto" and self.roughness is None:
-            return sparse_columns(self.observations, modes)
-        return ()
+            return len(self.observations.shape) > 2
+        if kind != "auto" or self.roughness is not None:
+            return False
+        known = self._storages.observed_are_cheaper
+        if modes not in known:
+            known[modes] = observed_columns_are_cheaper(self.observations, modes)
+        return known[modes]
 
     def sparse_storage(self, modes: Modes) -> SparseStorage:
         """Return the sparse storage for these modes, made once for all methods."""
@@ -184,11 +188,11 @@ class Problem:
             self._storages.sparse[modes] = SparseStorage(self.observations, modes)
         return self._storages.sparse[modes]
 
-    def column_storage(self, modes: Modes, sparse: Modes) -> ColumnStorage:
-        """Return the storage of components at observed columns for the modes `sparse`, and at all for the others."""
-        if (modes, sparse) not in self._storages.columns:
-            self._storages.columns[modes, sparse] = ColumnStorage(self.observations, modes, sparse)
-        return self._storages.columns[modes, sparse]
+    def column_storage(self, modes: Modes) -> ColumnStorage:
+        """Return the storage of components at observed columns for these modes, made once for all methods."""
+        if modes not in self._storages.columns:
+            self._storages.columns[modes] = ColumnStorage(self.observations, modes)
+        return self._storages.columns[modes]
 
     def pattern(self, modes: Modes) -> SparsePattern:
         """Return the places of the observed entries in the unfoldings along these modes, made once for all methods."""

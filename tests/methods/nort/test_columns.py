@@ -9,7 +9,7 @@ import pytest
 
 import tensorfill
 from tensorfill import Nort, Observations
-from tensorfill.algebra.columns import ColumnStorage
+from tensorfill.algebra.columns import ColumnStorage, observed_columns
 from tensorfill.algebra.storage import SparseStorage
 from tensorfill.algebra.unfolding import fold, unfold
 from tensorfill.graphs import chain
@@ -95,11 +95,41 @@ class TestWhichColumnsAreKept:
         assert isinstance(storage, ColumnStorage)
         assert max(len(kept) for kept in storage.kept.values()) <= 100
 
-    def test_all_of_an_unfolding_with_enough_entries(self):
-        storage = self.storage(sparse_data((60_000, 10, 30), 2_000), (0, 1))
+    def test_the_observed_ones_of_short_unfoldings_beside_a_long_one(self):
+        observations = sparse_data((60_000, 10, 30), 2_000)
+        storage = self.storage(observations, (0, 1))
         assert isinstance(storage, ColumnStorage)
-        assert len(storage.kept[0]) == 300
-        assert len(storage.kept[1]) <= 2_000
+        for mode in (0, 1):
+            np.testing.assert_array_equal(
+                storage.kept[mode], observed_columns(observations.coords, (60_000, 10, 30), mode)
+            )
+
+    @pytest.mark.parametrize(("fibres", "kind"), [(100_000, ColumnStorage), (200_000, SparseStorage)])
+    def test_columns_are_counted_and_not_entries(self, fibres, kind):
+        # Each of these columns has three entries, which are more than a quarter of the 600,000 columns in either case.
+        shape = (10, 60_000, 10)
+        columns = np.random.default_rng(0).choice(600_000, fibres, replace=False)
+        places = np.repeat(columns, 3) + 600_000 * np.tile(np.arange(3), fibres)
+        coords = np.stack(np.unravel_index(np.sort(places), shape), axis=1)
+        observations = Observations(coords, np.ones(len(coords)), shape)
+        assert isinstance(self.storage(observations, (0,)), kind)
+
+    def test_the_columns_of_all_components_are_counted_together(self):
+        # Of the short unfolding all columns are observed, of the long one a fifth.
+        shape, rng = (300, 3_000, 300), np.random.default_rng(0)
+        long = np.stack(
+            [np.zeros(120_000, int), rng.integers(3_000, size=120_000), rng.integers(300, size=120_000)], axis=1
+        )
+        whole = np.stack(np.unravel_index(np.arange(90_000), (300, 300)), axis=1)
+        short = np.stack([whole[:, 0], rng.integers(3_000, size=90_000), whole[:, 1]], axis=1)
+        coords = np.unique(np.concatenate([long, short]), axis=0)
+        observations = Observations(coords, np.ones(len(coords)), shape)
+        kept = [len(observed_columns(observations.coords, shape, mode)) for mode in (0, 1)]
+        assert 4 * kept[0] < 900_000
+        assert kept[1] == 90_000
+        assert 4 * sum(kept) >= 990_000
+        assert isinstance(self.storage(observations, (0,)), ColumnStorage)
+        assert isinstance(self.storage(observations, (0, 1)), SparseStorage)
 
     @pytest.mark.parametrize(
         "observations", [sparse_data((300, 200, 500), 2_000), sparse_data((2_000, 2_000), 50)], ids=["small", "matrix"]
@@ -130,6 +160,18 @@ def test_it_takes_memory_for_the_entries_and_not_for_the_columns():
     # One number for each column of the shortest unfolding is 4.8 MB, and a block has eight.
     assert peak < 10e6
     assert isinstance(result.model, FoldedColumns)
+
+
+def test_components_of_rank_zero_are_not_compared(monkeypatch):
+    from tensorfill.algebra.compiled import columns as loops
+
+    calls, difference = [], loops.add_difference
+    monkeypatch.setattr(loops, "add_difference", lambda *given: calls.append(1) or difference(*given))
+    method = Nort(lam=0.1, penalty=Nuclear(), modes=[0, 1], storage="columns", momentum=False, max_iter=1, tol=0)
+    first = method.solve(Problem(sparse_data(), Square()), rng=0)
+    assert not calls
+    method.solve(Problem(sparse_data(), Square()), start=first.model, rng=0)
+    assert calls
 
 
 class TestWarmStarts:
@@ -189,10 +231,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fit(data):
-    # A column for each of four entries would be too many for the usual rule.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "FEWEST_IN_COLUMN", 10.0)
-        return tensorfill.complete(data, method="nort", storage="columns", modes=[0], smooth=None, rng=0)
+    return tensorfill.complete(data, method="nort", storage="columns", modes=[0], smooth=None, rng=0)
 
 
 class TestFits:
@@ -243,9 +282,9 @@ def test_a_search_does_not_try_to_relate_entries_that_share_no_column():
 class TestWhatDoesNotGoWithIt:
     def test_a_search_with_graphs_keeps_all_columns(self, monkeypatch):
         monkeypatch.setattr(memory, "ALWAYS_DENSE_SIZE", 0)
-        monkeypatch.setattr(memory.sparse_columns, "__kwdefaults__", {"fewest": 0})
+        monkeypatch.setattr(memory, "MANY_COLUMNS", 0)
         observations = sparse_data((12, 11, 10), 15)
-        assert Nort().sparse_columns(Problem(observations, Square()), (0, 1))
+        assert Nort().keeps_observed_columns(Problem(observations, Square()), (0, 1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tensorfill.choosing.doubts.DoubtfulFitWarning)
             fit = tensorfill.complete(observations, method="nort", laplacian={2: chain(10)}, smooth=None, rng=0)

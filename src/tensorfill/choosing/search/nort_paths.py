@@ -66,7 +66,7 @@ class PathFollower:
     def _begin(self, trials: Trials) -> None:
         problem = trials.problems[0]
         regulariser = self._base.regulariser(problem)
-        if trials.stiffnesses and self._base.sparse_columns(problem, regulariser.modes):
+        if trials.stiffnesses and self._base.keeps_observed_columns(problem, regulariser.modes):
             # Graphs need all columns. Every trial has them, and if they do not fit, the first one raises an error.
             self._base, self._settings = (replace(each, storage="sparse") for each in (self._base, self._settings))
         self._trials, self.modes, self._most_ranks = trials, regulariser.modes, regulariser.max_ranks

@@ -89,10 +89,9 @@ class Nort(Method):
         Gram matrices is cheaper.
     storage
         ``"sparse"``, ``"dense"``, ``"columns"``, or ``"auto"``, which depends on the size and density of the data. With
-        ``"columns"``, a component of an unfolding with many more columns than there are entries is stored at the
-        observed columns only, and an entry is predicted by the components that are stored at its columns (see
-        `tensorfill.algebra.columns`). ``"auto"`` does so if the unfolding is long (see `sparse_columns`) and there are
-        no graphs.
+        ``"columns"``, components are stored at the observed columns only, and an entry is predicted by the components
+        that are stored at its columns (see `tensorfill.algebra.columns`). ``"auto"`` does so if that is cheaper (see
+        `tensorfill.methods.memory.observed_columns_are_cheaper`) and there are no graphs.
     max_iter, tol
         As in `Method`.
     """
@@ -128,7 +127,7 @@ class Nort(Method):
         self._check_kind(problem)
         if self.polish is True and problem.here is None:
             raise ValueError("polish=True needs all entries on this machine, but they are on several; leave it out.")
-        if self.polish is True and self.sparse_columns(problem, self._modes_for(problem)):
+        if self.polish is True and self.is_silent_somewhere(problem):
             raise ValueError(
                 "polish=True needs components at all columns, but this tensor has so many columns that components are "
                 "kept at the observed ones only; leave polish='auto', or give storage='sparse'."
@@ -147,11 +146,11 @@ class Nort(Method):
     def relates_nothing(self, problem: Smooth, modes: tuple[int, ...]) -> bool:
         """Return whether components are kept at observed columns only, and next to no column has two entries."""
         here = problem.here
-        return here is not None and self.sparse_columns(here, modes) == modes and are_alone(here.observations, modes)
+        return here is not None and self.keeps_observed_columns(here, modes) and are_alone(here.observations, modes)
 
     def is_silent_somewhere(self, problem: Smooth) -> bool:
         """Return whether components are kept at some columns only, and say nothing at the others."""
-        return bool(self.sparse_columns(problem, self._modes_for(problem)))
+        return self.keeps_observed_columns(problem, self._modes_for(problem))
 
     def can_start_from(self, model: Model, problem: Smooth) -> bool:
         """Return whether `model` consists of folded low-rank matrices of the shape of the data."""
@@ -302,9 +301,9 @@ class Nort(Method):
             return FoldedColumns.from_tucker(model, modes, weights, [storage.kept[mode] for mode in modes])
         return FoldedLowRank.from_tucker(model, modes, weights)
 
-    def sparse_columns(self, problem: Smooth, modes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the modes whose components are kept at the observed columns only."""
-        return problem.sparse_columns(self.storage, modes)
+    def keeps_observed_columns(self, problem: Smooth, modes: tuple[int, ...]) -> bool:
+        """Return whether components are kept at the observed columns only."""
+        return problem.keeps_observed_columns(self.storage, modes)
 
 
 def _is_least_squares(problem: Smooth) -> bool:

@@ -10,9 +10,11 @@ import numpy as np
 
 from ..._support.checks import mode_number
 from ...algebra.unfolding import columns, large_modes
-from ..memory import FEWEST_IN_COLUMN
 
 T = TypeVar("T")
+
+FEWEST_IN_COLUMN = 0.25
+"""With fewer observed entries than this for each column of an unfolding, hardly any two entries share a column."""
 
 
 def default_modes(shape: Sequence[int], entries: float = math.inf) -> tuple[int, ...]:
