@@ -249,7 +249,7 @@ def test_a_table_grows():
 ], ids=["cp", "centred", "smoothed", "grow"])  # fmt: skip
 def test_every_fit_can_be_started_from(way):
     first = complete(HOLES, rng=0, **{"smooth": None, **way})
-    again = complete(HOLES, start=first, **first.recipe.arguments())
+    again = complete(HOLES, **{**first.recipe.arguments(), "start": first})
     assert again.history[-1].iteration <= max(first.history[-1].iteration, 3)
     assert rmse(again.to_dense(), first.to_dense()) < 0.02 * TRUTH.std()
 

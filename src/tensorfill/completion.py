@@ -331,6 +331,9 @@ def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:
     changed = {name: given[name] for name, usual in _DEFAULTS.items() if not _is(given[name], usual)}
     if changed.get("method") == "nort":
         del changed["method"]
+    if isinstance(changed.get("start"), Start):
+        # A repetition there finds its own starting point.
+        del changed["start"]
     settings = dict(given["settings"])
     if isinstance(changed.get("method"), Nort):
         settings |= {name: value for name, value in vars(changed.pop("method")).items() if name not in DECIDED}

@@ -15,6 +15,7 @@ from tensorfill.choosing import choose as choosing
 from tensorfill.choosing.contest import Contest
 from tensorfill.choosing.context import Context
 from tensorfill.choosing.holdout.splits import Split
+from tensorfill.choosing.stages import smooth_field as stage_of_fields
 from tensorfill.choosing.stages.smooth_field import SmoothField, smooth_modes
 from tensorfill.choosing.task import taken_in
 from tensorfill.labels import Labelled, Labels
@@ -150,13 +151,20 @@ def test_bad_modes_get_one_sentence(given_, kind, words):
     refuses(kind, words, lambda: complete(picture()[1], smooth=given_, rng=0))
 
 
+def test_a_field_is_looked_for_unasked_only_where_entries_have_neighbours(monkeypatch):
+    wave = np.sin(np.arange(60.0) / 5)[:, None] * np.random.default_rng(0).standard_normal(50)
+    data = Observations.from_dense(wave)
+    monkeypatch.setattr(stage_of_fields, "SMALL", 100)
+    for sparser, modes in ((1, [0]), (40, [])):
+        coords = np.column_stack([data.coords, np.zeros(len(data), dtype=int)])
+        seen = Observations(coords, data.values, (60, 50, sparser))
+        assert list(smooth_modes(seen, "auto")) == modes
+        assert list(smooth_modes(seen, [0])) == [0]
+
+
 def test_a_field_that_does_without_low_rank_takes_the_data_as_it_is(monkeypatch):
     truth, holes, missing = picture(keep=0.1, rows=60, columns=50)
-    monkeypatch.setattr(
-        choosing,
-        "_search_with_and_without_centring",
-        lambda contest, method, clock: choosing._searched(contest, method, clock, (Centre(),)),
-    )
+    monkeypatch.setattr(choosing, "_with_and_without_centring", lambda contest, method: [(Centre(),)])
     fit = complete(holes, rng=0)
     assert fit.ranks == (0,) * len(fit.ranks)
     assert fit.recipe.stage(Centre) is None

@@ -266,7 +266,7 @@ class TestTheFrontDoor:
         np.testing.assert_array_equal(again.to_dense(), fit.to_dense())
         assert again.recipe == fit.recipe
         # A warm start is at the answer.
-        warm = tensorfill.complete(data, **fit.recipe.arguments(), smooth=None, start=fit)
+        warm = tensorfill.complete(data, **{**fit.recipe.arguments(), "smooth": None, "start": fit})
         assert len(warm.history) < 0.6 * len(fit.history)
         assert np.sqrt(np.mean((warm.to_dense() - fit.to_dense()) ** 2)) < 0.01 * np.nanstd(data)
 

@@ -26,7 +26,7 @@ CLEARLY_WORSE = 1.1
 """A path ends at once if the score is this much worse than the best."""
 
 LEAD = 2
-"""A path at another q starts this many points before the best."""
+"""A path at another q, or near another method's answer, starts this many points before the best."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,14 @@ class CutSearch:
     def run(self, trials: Trials) -> Iterator[None]:
         """Follow a path of cuts, then paths at other q, then try the cuts around the best, and graphs."""
         self._trials = trials
-        largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.local_problems)
-        # Data that is zero everywhere has no scale, and any cut gives zero.
-        path = self._follow(Threshold(largest or 1.0, self._family.first), None)
+        near = self._near(trials.found)
+        if near is None:
+            largest = max(self._settings.largest_cut(problem, trials.rng) for problem in trials.local_problems)
+            # Data that is zero everywhere has no scale, and any cut gives zero.
+            top = Threshold(largest or 1.0, self._family.first)
+        else:
+            top = Threshold(near.point.cut, self._family.first).lower(-LEAD - 1)
+        path = self._follow(top, near)
         yield
         lead = path[max(path.index(trials.leader) - LEAD, 0)]
         for row in self._family.others:
@@ -91,6 +96,17 @@ class CutSearch:
         root = math.sqrt(entries / len(trials.problems[0].observations))
         best: Threshold = trials.leader.candidate
         return self._method(replace(best, cut=best.cut * root))
+
+    def _near(self, found: Trial | None) -> Trial | None:
+        """Return the best trial of another method, if it has a cut and the method can start from it.
+
+        A path then begins a few points above that cut, where answers are near; points further up would be passed only
+        to get there.
+        """
+        if found is None or not found.point.cut > 0:
+            return None
+        pairs = zip(found.models, self._trials.local_problems, strict=True)
+        return found if all(self._settings.can_start_from(model, problem) for model, problem in pairs) else None
 
     def _follow(self, above: Threshold, start: Trial | None) -> Sequence[Trial]:
         """Try the candidates below one, each with a warm start from the last, until the score has worsened."""

@@ -160,7 +160,7 @@ class PathFollower:
                 last = self._first(candidate)
             else:
                 last = self._try(self._freed(candidate, start), start)
-                if self._is_full(last, start) and not self._ends_at(trials[best], last):
+                if self._is_full(last, start) and not self._ends_at(self._trials.leader, last):
                     last = self._without_noise(last, start)
             trials.append(last)
             points += 1
@@ -186,7 +186,7 @@ class PathFollower:
         return trials
 
     def _ends_at(self, best: Trial, last: Trial) -> bool:
-        """Return whether a path has turned at its best trial, which is no match for the best of other methods."""
+        """Return whether a path is past the best trial so far, which is no match for the best of other methods."""
         return is_worse(last, best) and not self._trials.may_matter(best)
 
     def _first(self, candidate: Candidate) -> Trial:

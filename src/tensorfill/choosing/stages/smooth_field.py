@@ -35,6 +35,10 @@ from .centre import is_of_differences
 LARGEST = 2**24
 """Smoothness is considered for tensors of at most this many entries; a smooth field is stored entry by entry."""
 
+SPARSEST, SMALL = 32, 2**20
+"""Unasked, it is considered only if at least one in so many entries is observed, or for tensors that are small: the
+work goes by the size of the tensor, and where hardly an entry has a neighbour there is nothing to be smooth."""
+
 SMALLEST_MODE = 8
 """Modes with fewer indices have no neighbourhood worth the name."""
 
@@ -161,6 +165,8 @@ def smooth_modes(
     if asked is None:
         return {}
     automatic = isinstance(asked, str) and asked == "auto"
+    if automatic and math.prod(shape) > max(SPARSEST * len(observations), SMALL):
+        return {}
     if not automatic and (isinstance(asked, str) or not isinstance(asked, Iterable)):
         raise ValueError(
             f"smooth must be 'auto', None or the modes whose neighbours are alike, but {asked!r} was given."
