@@ -14,8 +14,8 @@ from tensorfill.algebra.field import POWER, smooth_field
 from tensorfill.choosing import choose as choosing
 from tensorfill.choosing.contest import Contest
 from tensorfill.choosing.context import Context
+from tensorfill.choosing.holdout import gaps
 from tensorfill.choosing.holdout.splits import Split
-from tensorfill.choosing.stages import smooth_field as stage_of_fields
 from tensorfill.choosing.stages.smooth_field import SmoothField, smooth_modes
 from tensorfill.choosing.task import taken_in
 from tensorfill.labels import Labelled, Labels
@@ -154,7 +154,7 @@ def test_bad_modes_get_one_sentence(given_, kind, words):
 def test_a_field_is_looked_for_unasked_only_where_entries_have_neighbours(monkeypatch):
     wave = np.sin(np.arange(60.0) / 5)[:, None] * np.random.default_rng(0).standard_normal(50)
     data = Observations.from_dense(wave)
-    monkeypatch.setattr(stage_of_fields, "SMALL", 100)
+    monkeypatch.setattr(gaps, "SMALL", 100)
     for sparser, modes in ((1, [0]), (40, [])):
         coords = np.column_stack([data.coords, np.zeros(len(data), dtype=int)])
         seen = Observations(coords, data.values, (60, 50, sparser))

@@ -20,6 +20,10 @@ from ...observations import Observations
 LARGEST_MASK = 2**24
 """The largest number of cells of a tensor whose mask is moved."""
 
+SPARSEST, SMALL = 32, 2**20
+"""Unasked, work that goes by the size of the tensor is done only if at least one in so many entries is observed, or if
+the tensor is small. Where hardly an entry has a neighbour, there are no gaps between entries, and nothing is smooth."""
+
 STAY, SHIFT, PERMUTE, RUN = "stay", "shift", "permute", "run"
 """What is done to the mask along a mode. Neighbouring modes that run on are shifted as one."""
 
@@ -48,6 +52,11 @@ OTHERS = 12
 def is_small(shape: Sequence[int]) -> bool:
     """Return whether a tensor is small enough for masks of its size."""
     return math.prod(shape) <= LARGEST_MASK
+
+
+def is_worth_a_mask(observations: Observations) -> bool:
+    """Return whether enough entries are observed for work that goes by the size of the tensor."""
+    return math.prod(observations.shape) <= max(SPARSEST * len(observations), SMALL)
 
 
 def seen_and_missing(observations: Observations) -> tuple[Booleans, Booleans]:

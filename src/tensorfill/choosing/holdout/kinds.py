@@ -18,7 +18,7 @@ from ..._support.checks import mode_number, whole_number
 from ..._support.types import Booleans, Integers
 from ...labels import Labels
 from ...observations import Observations
-from .gaps import LARGEST_MASK, drawn, is_small, other_moves, simple_moves
+from .gaps import LARGEST_MASK, drawn, is_small, is_worth_a_mask, other_moves, simple_moves
 from .judge import Likeness, with_all_slices
 
 TOGETHER = 0.5
@@ -231,14 +231,15 @@ def most_alike(observations: Observations, fraction: float) -> Holdout:
     """Return what to hold out so that it is like the missing entries: the simplest that does, single entries first.
 
     Next come whole fibres, then the gaps of the data, moved along one mode, and last along several. Tensors that are
-    too large for a mask have single entries, fibres or blocks, by how long the gaps between observed entries are.
+    too large or too sparse for a mask have single entries, fibres or blocks, by how long the gaps between observed
+    entries are.
     """
     shape = observations.shape
     single = Holdout((1,) * len(shape), shape)
     if observations.density == 1:
         return single
     blocks = _blocks_that_go_missing(observations)
-    if not is_small(shape):
+    if not is_small(shape) or not is_worth_a_mask(observations):
         return Holdout(blocks, shape)
     fibres = Holdout(tuple(size if size == whole else 1 for size, whole in zip(blocks, shape, strict=True)), shape)
     rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE)

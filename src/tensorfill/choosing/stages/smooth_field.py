@@ -29,15 +29,12 @@ from ...labels import Labels
 from ...methods.problem import Problem
 from ...models import Dense, Model
 from ...observations import Observations
+from ..holdout.gaps import is_worth_a_mask
 from .base import After
 from .centre import is_of_differences
 
 LARGEST = 2**24
 """Smoothness is considered for tensors of at most this many entries; a smooth field is stored entry by entry."""
-
-SPARSEST, SMALL = 32, 2**20
-"""Unasked, it is considered only if at least one in so many entries is observed, or for tensors that are small: the
-work goes by the size of the tensor, and where hardly an entry has a neighbour there is nothing to be smooth."""
 
 SMALLEST_MODE = 8
 """Modes with fewer indices have no neighbourhood worth the name."""
@@ -165,7 +162,7 @@ def smooth_modes(
     if asked is None:
         return {}
     automatic = isinstance(asked, str) and asked == "auto"
-    if automatic and math.prod(shape) > max(SPARSEST * len(observations), SMALL):
+    if automatic and not is_worth_a_mask(observations):
         return {}
     if not automatic and (isinstance(asked, str) or not isinstance(asked, Iterable)):
         raise ValueError(
