@@ -82,8 +82,9 @@ def _are_small_counts(values: Floats) -> bool:
 def is_better(other: Answer, usual: Answer, observations: Observations) -> bool:
     """Return whether the answer with another loss is better than that of least squares, at the same held-out entries.
 
-    The score is the mean square error. If there are corrupt entries it is the mean absolute error, and the answer must
-    be better beyond doubt. What it left out is predicted by its last fit, which has not seen it either.
+    If the values suggest the loss, the score is the mean square error, and least squares win only if they are clearly
+    better. If there are corrupt entries it is the mean absolute error, and the answer must be better beyond doubt. What
+    it left out is predicted by its last fit, which has not seen it either.
     """
     if other.error_bars is None or usual.error_bars is None:
         return False
@@ -91,7 +92,7 @@ def is_better(other: Answer, usual: Answer, observations: Observations) -> bool:
     if mine is None or theirs is None:
         return False
     if other.corrupt is None:
-        return bool(np.mean(mine.residuals**2) <= np.mean(theirs.residuals**2))
+        return not are_better(theirs.residuals**2, mine.residuals**2, clipped=False)
     missed = corrupt_among(theirs, other.corrupt, observations)
     errors = np.empty(len(theirs))
     errors[~missed] = mine.residuals
