@@ -21,8 +21,8 @@ LARGEST_MASK = 2**24
 """The largest number of cells of a tensor whose mask is moved."""
 
 SPARSEST, SMALL = 32, 2**20
-"""Unasked, work that goes by the size of the tensor is done only if at least one in so many entries is observed, or if
-the tensor is small. Where hardly an entry has a neighbour, there are no gaps between entries, and nothing is smooth."""
+"""Unasked, work that grows with the size of the tensor is done only if at least one in `SPARSEST` entries is observed,
+or if there are at most `SMALL`. Where observed entries have few neighbours, gaps and smoothness mean little."""
 
 STAY, SHIFT, PERMUTE, RUN = "stay", "shift", "permute", "run"
 """What is done to the mask along a mode. Neighbouring modes that run on are shifted as one."""
