@@ -16,7 +16,7 @@ from tensorfill.choosing.holdout.splits import Split
 from tensorfill.choosing.search import nort as nort_search
 from tensorfill.choosing.search.candidates import LEAST_WEIGHT, Candidate, NoiseEdge
 from tensorfill.choosing.search.nort import NortSearch
-from tensorfill.choosing.search.trials import Trials
+from tensorfill.choosing.search.trials import Trials, search_through
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.nort.descent import SPARE_RANK, largest_cut
@@ -44,7 +44,8 @@ def searched(data, penalty="lsp", how="run", **settings):
     trials = Trials(
         [Split(Problem(data.observations, Square()), held_out=data.test)], Context(np.random.default_rng(0))
     )
-    getattr(NortSearch(Nort(penalty=penalty, **settings)), how)(trials)
+    search = NortSearch(Nort(penalty=penalty, **settings))
+    search_through(search, trials) if how == "run" else getattr(search, how)(trials)
     return trials
 
 

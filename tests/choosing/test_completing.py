@@ -260,8 +260,10 @@ def test_auto_tries_all_if_the_first_leaves_something():
     assert fit.held_out_error == pytest.approx(best.held_out_error, rel=0.05)
 
 
-@pytest.mark.parametrize(("of_a_field", "ended"), [(np.inf, [1, 2]), (1e-9, [2])])
-def test_an_answer_far_behind_a_field_is_brought_to_the_end_only_if_it_is_the_best(monkeypatch, of_a_field, ended):
+@pytest.mark.parametrize(
+    ("of_a_field", "matters", "ended"), [(np.inf, True, [2, 1]), (np.inf, False, [2]), (1e-9, True, [2])], ids=str
+)
+def test_what_may_win_is_brought_to_the_end_and_the_best_in_any_case(monkeypatch, of_a_field, matters, ended):
     seen, bring = [], choose.bring_to_the_end
 
     def noted(contest, clock):
@@ -271,6 +273,7 @@ def test_an_answer_far_behind_a_field_is_brought_to_the_end_only_if_it_is_the_be
     for each in (choose, finishing):
         monkeypatch.setattr(each, "bring_to_the_end", noted)
     monkeypatch.setattr(choose.Contest, "rival", of_a_field)
+    monkeypatch.setattr(choose.Contest, "may_matter", lambda contest, scored: matters)
     task = Task(DATA.observations, Square(), asked={"smooth": None, "centre": False})
     work, methods = Work.of(task, [TuckerAls(rank=1), TuckerAls(rank=2)], Context(np.random.default_rng(0)))
     answer = work.best_of(methods, every=False)

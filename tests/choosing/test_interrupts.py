@@ -13,7 +13,7 @@ import tensorfill
 from tensorfill import Centre, Choice, Clock, Observations, Status, complete
 from tensorfill._support.clock import TimeUp
 from tensorfill._support.interrupts import Interrupts
-from tensorfill.choosing import choose, completing
+from tensorfill.choosing import completing, race
 from tensorfill.graphs import haversine
 from tensorfill.metrics import rmse
 
@@ -142,7 +142,7 @@ def test_a_stop_in_any_stage_gives_a_fit(monkeypatch, name, stop):
     def stopping(*given, **more):
         raise stop
 
-    monkeypatch.setattr(choose if name == "search_for" else completing, name, stopping)
+    monkeypatch.setattr(race if name == "search_for" else completing, name, stopping)
     data, options = RUNS["corrupt" if name == "corrupt_entries" else "auto"]
     fit = complete(data, rng=0, **options)
     assert fit.status is (Status.INTERRUPTED if stop is KeyboardInterrupt else Status.TIME_LIMIT)

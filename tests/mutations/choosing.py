@@ -249,10 +249,17 @@ MUTANTS = (
     ),
     Mutant(
         "a search goes on that cannot matter",
-        TRIALS,
-        "return gain > LEAST_PART * float(np.mean(self.beside**2))",
-        "return True",
-        (f"{OF_TRIALS}::test_a_search_that_cannot_matter_ends_after_its_first_path",),
+        "choosing/race.py",
+        "and self._trials.may_matter(leader)",
+        "and True",
+        ("choosing/test_race.py::test_a_search_stops_where_it_cannot_matter_beside_other_methods",),
+    ),
+    Mutant(
+        "a search that is worse beyond doubt goes on",
+        "choosing/race.py",
+        "by=BEYOND_DOUBT) for other",
+        "by=1e9) for other",
+        ("choosing/test_race.py::test_a_search_that_is_worse_beyond_doubt_at_a_pause_stops",),
     ),
     Mutant(
         "weak terms are always looked for",

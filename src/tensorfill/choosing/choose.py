@@ -18,7 +18,7 @@ from ..methods.base import Method, Status, Stopped
 from ..methods.registry import FURTHER
 from .centring import are_balanced, are_needed, may_help
 from .contest import Contest
-from .finishing import add_stages, bring_to_the_end, finish_the_best
+from .finishing import add_stages, bring_the_best_to_the_end, bring_to_the_end, finish_the_best
 from .race import race
 from .run import status_of
 from .scored import Scored
@@ -64,6 +64,7 @@ def choose(
             break
     else:
         if not every:
+            bring_the_best_to_the_end(contest, clock)
             _behind_other_stages(contest, methods, clock)
     if not every:
         finish_the_best(contest, clock, simple=simple)
@@ -108,9 +109,8 @@ def contend(
         found = contest.best.working
         found.search.finish(found.trials)
         contest.best.current = Scored.of(found.trials, found.search, found.trials.leader, found.recipe.before)
-        if finish or (found.trials.may_matter(found.trials.leader) and not contest.is_far_behind(contest.best.working)):
-            bring_to_the_end(contest, clock)
         if finish:
+            bring_to_the_end(contest, clock)
             add_stages(contest, clock)
     except (Stopped, TimeUp) as stop:
         # The time of this method is over, but what it has so far is an answer.
@@ -159,7 +159,7 @@ def _as_chosen(contest: Contest, champion: Scored, clock: Clock, before: tuple[B
     trial = trials.run(method, None, tried={})
     contest.judged.append(trial.losses)
     # The last fit finds its own way, as this one did.
-    contest.best.current = replace(Scored.of(trials, Walk(method), trial, before), afresh=True)
+    contest.best.current = replace(Scored.of(trials, Walk(method), trial, before), afresh=True, ended=True)
     return contest.best.settle()
 
 

@@ -23,8 +23,8 @@ from .holdout.resemblance import MISSING, sample_of_missing
 from .holdout.splits import Split, losses_of
 from .optimism import inflation
 from .scored import BestSoFar, Scored
-from .search.base import PathPoint
-from .search.trials import Trials
+from .search.base import BEYOND_DOUBT, PathPoint, are_better
+from .search.trials import Trials, has_a_part
 from .simple import simple_answers, stage_alone
 from .stages.base import After, Before, Reduced, merging
 from .stages.centre import is_of_differences
@@ -149,6 +149,16 @@ class Contest:
         if not is_of_differences(self.problem.loss):
             return None
         return _predicted(scored.trials.local, scored.trial.models) - self.observed
+
+    def may_matter(self, scored: Scored) -> bool:
+        """Return whether an answer may win against the best so far or have a part in a blend with it."""
+        champion = self.best.champion
+        if champion is None or champion is scored:
+            return True
+        errors, ahead = self.errors(scored), self.errors(champion)
+        if errors is None or ahead is None:
+            return not are_better(champion.losses, scored.losses, clipped=scored.trials.clipped, by=BEYOND_DOUBT)
+        return has_a_part(errors, ahead)
 
     def blended(self, best: Scored, *, simple: bool) -> Scored:
         """Return the blend of all answers, if held-out entries gain by it; else the best alone.

@@ -17,28 +17,35 @@ from .scored import Scored
 from .stages.base import After, merging
 from .stages.centre import Centre
 
-OUT_OF_REACH = 4.0
-"""An answer with this many times the loss of the best is not finished, since it hardly has a part in a blend."""
-
 MOST_ROUNDS = 2
 """The mean and the effects are fitted beside the answer at most this often."""
 
 
 def finish_the_best(contest: Contest, clock: Clock, *, simple: bool) -> None:
-    """Add the stages after the method to the answers that may win by them, or have a part in a blend.
+    """Finish the answers that may win, or have a part in a blend: solve them to the end, and add stages.
 
     An answer that is far behind a stage alone is solved to the end only if that is no contender, as `simple` says.
     """
     contest.finalists.sort(key=lambda each: float(each.losses.mean()))
-    least = float(contest.finalists[0].losses.mean())
     for place, scored in enumerate(contest.finalists):
-        if scored.losses.mean() > OUT_OF_REACH * least:
-            break
+        if place > 0 and not contest.may_matter(scored):
+            continue
         contest.best.current = scored
-        if contest.is_far_behind(scored) and place == 0 and not simple:
+        if not (scored.ended or (contest.is_far_behind(scored) and (place > 0 or simple))):
             bring_to_the_end(contest, clock)
         add_stages(contest, clock, alone=place == 0)
         contest.finalists[place] = contest.best.settle()
+
+
+def bring_the_best_to_the_end(contest: Contest, clock: Clock) -> None:
+    """Solve the best answer so far as far as its method asks, unless a stage alone is far better."""
+    best, champion = contest.best, contest.best.champion
+    if champion is None or contest.is_far_behind(champion):
+        return
+    place = contest.finalists.index(champion)
+    best.current, best.champion = champion, None
+    bring_to_the_end(contest, clock)
+    contest.finalists[place] = best.settle()
 
 
 def bring_to_the_end(contest: Contest, clock: Clock) -> None:
@@ -57,7 +64,7 @@ def bring_to_the_end(contest: Contest, clock: Clock) -> None:
     for ended in [_ended(contest, scored, method, way) for way in reversed(ways)]:
         # The fit that finds its own way comes first: its recipe repeats it.
         best = ended if ended.beats(best) else best
-    contest.best.current = scored.as_it_was() if best is None or scored.beats(best) else best
+    contest.best.current = scored.as_it_was() if best is None or scored.beats(best) else replace(best, ended=True)
     if is_score(contest.problem.loss) and scored.recipe.before:
         _centre_again(contest, clock)
 

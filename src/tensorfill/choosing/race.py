@@ -1,8 +1,8 @@
 """A race: a method searches behind several sequences of stages side by side, and whatever falls behind stops.
 
 Every search pauses after its first look, and before steps that take long. There, one goes on only while its best trial
-may win, or have a part in a blend with the best answer of other methods, and while no other search of the race is
-better beyond doubt at the same pause.
+may win, or have a part in a blend with the best answer of other methods, and while the method is not better beyond
+doubt behind other stages: at the same pause, or earlier.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class Racer:
         self, contest: Contest, method: Method, clock: Clock, before: tuple[Before, ...], keep: Callable[[], None]
     ) -> None:
         champion, words = contest.best.champion, tuple(stage.brief for stage in before)
-        ahead = None if champion is None or contest.every else champion
+        is_alike = champion is not None and champion.recipe.method.name == method.name
+        ahead = None if champion is None or is_alike or contest.every else champion
+        self._alike = champion.trial if champion is not None and is_alike else None
         self._contest, self._before, self._keep = contest, before, keep
         self._search = search_for(method)
         self._trials = Trials(
@@ -89,10 +91,13 @@ class Racer:
     def is_worth_more(self, racers: Iterable[Racer]) -> bool:
         """Return whether there is anything left to do that may matter, beside all searches of the race."""
         leader = self._trials.leader
+        others = [other._trials.leader for other in racers if other is not self]
+        if self._alike is not None:
+            others.append(self._alike)
         return (
             not self._is_over
             and self._trials.may_matter(leader)
-            and not any(other._trials.leader.beats(leader, by=BEYOND_DOUBT) for other in racers if other is not self)
+            and not any(other.beats(leader, by=BEYOND_DOUBT) for other in others)
         )
 
     def _tried(self, trial: Trial) -> None:

@@ -31,6 +31,8 @@ class Scored:
         Where it was found.
     afresh
         Whether the last fit does not start from this answer, but finds its own way.
+    ended
+        Whether the method was solved as far as the last fit will be.
     beside
         The other answers of a blend, with their weights; see `Recipe.beside`.
     """
@@ -43,6 +45,7 @@ class Scored:
     search: Search
     trial: Trial
     afresh: bool = False
+    ended: bool = False
     beside: tuple[tuple[float, Scored], ...] = ()
 
     @classmethod
@@ -84,7 +87,7 @@ class Scored:
 
     def as_it_was(self) -> Scored:
         """Return the answer with the stopping rules of its trial as part of what was chosen."""
-        return replace(self, trial=self.trial.as_stopped())
+        return replace(self, trial=self.trial.as_stopped(), ended=True)
 
 
 class BestSoFar:

@@ -27,7 +27,7 @@ from ..choosing.recipe import Recipe
 from ..choosing.run import run, status_of
 from ..choosing.search.base import Path, PathPoint, Trial
 from ..choosing.search.table import search_for
-from ..choosing.search.trials import Trials
+from ..choosing.search.trials import Trials, search_through
 from ..choosing.stages.base import Lift
 from ..io.atomic import check_writable
 from ..io.checkpoints import kept_seed, opened
@@ -201,7 +201,7 @@ def _answered(
                 split = session.split(share, int(context.rng.integers(2**31)))
                 trials = Trials([split], context, tried=lambda trial: _show(trials, trial))
                 search = search_for(method)
-                search.run(trials)
+                search_through(search, trials)
                 search.finish(trials)
         except STOPS as stop:
             best: Any = trials.best

@@ -24,7 +24,7 @@ from ...methods.grow.growth import MOST_DIRECTIONS, SWEEPS, Growth
 from ...models import CPModel
 from .grow_state import GrowState
 from .slope import slope_of
-from .trials import LEAST_PART, Trials
+from .trials import Trials
 
 BEYOND_DOUBT = 3.0
 LIKELY = 2.0
@@ -64,6 +64,10 @@ TERM_SWEEPS = 4
 
 LAST_SWEEPS = 20
 """Sweeps of the last model."""
+
+LEAST_FALL = 0.1
+"""If the best terms lower the held-out loss by less than this share although directions are left far above the noise,
+the spectrum decays too slowly for a sum."""
 
 MOST_FORMS = 8
 """The number of CP models that are tried."""
@@ -218,7 +222,7 @@ class GrowSearch(GrowState):
         self._keep(self._tried(starts))
         before = math.inf
         while self._grown_by_a_term(thoroughly=False)[0]:
-            if self._kept.losses.mean() > (1 - LEAST_PART) * before and self._is_left(FAR_ABOVE):
+            if self._kept.losses.mean() > (1 - LEAST_FALL) * before and self._is_left(FAR_ABOVE):
                 break
             before = float(self._kept.losses.mean())
         better = self._is_worth_it(self._kept.models, core.models, LIKELY)

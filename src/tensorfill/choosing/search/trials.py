@@ -183,11 +183,7 @@ class Trials:
             return True
         if self.ahead.errors is None:
             return not are_better(self.ahead.losses, trial.losses, clipped=self.clipped, by=BEYOND_DOUBT)
-        change = self.predictions(trial.models) - self.held_out_values - self.ahead.errors
-        slope, curvature = -float(np.mean(self.ahead.errors * change)), float(np.mean(change**2))
-        weight = min(max(slope, 0.0) / curvature, 1.0) if curvature else 0.0
-        gain = weight * (2 * slope - weight * curvature)
-        return gain > LEAST_PART * float(np.mean(self.ahead.errors**2))
+        return has_a_part(self.predictions(trial.models) - self.held_out_values, self.ahead.errors)
 
     def prefer(self, trial: Trial) -> None:
         """Set a trial as the best so far, by a criterion of the search."""
@@ -300,6 +296,15 @@ class Trials:
             mu=mu,
         )
         return Trial(method, point, results, losses, candidate, self.clipped)
+
+
+def has_a_part(errors: Floats, ahead: Floats) -> bool:
+    """Return whether a weighted mean of two answers has clearly smaller errors than the one that is ahead."""
+    change = errors - ahead
+    slope, curvature = -float(np.mean(ahead * change)), float(np.mean(change**2))
+    weight = min(max(slope, 0.0) / curvature, 1.0) if curvature else 0.0
+    gain = weight * (2 * slope - weight * curvature)
+    return gain > LEAST_PART * float(np.mean(ahead**2))
 
 
 class GivingUp:
