@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..._support.checks import mode_number, whole_number
+from ..._support.ordering import fibre_keys
 from ..._support.types import Booleans, Integers
 from ...labels import Labels
 from ...observations import Observations
@@ -312,7 +313,8 @@ def missing_together(observations: Observations, mode: int) -> int:
     size, density = observations.shape[mode], observations.density
     if size == 1:
         return 1
-    fibre, place = _by_fibre(observations, mode)
+    (keys,) = fibre_keys(observations.shape, mode, observations.coords)
+    fibre, place = np.divmod(np.sort(keys), size)
     starts = np.flatnonzero(np.diff(fibre, prepend=-1))
     seen = len(fibre) / len(starts)
     by_chance = size * density / -np.expm1(size * np.log1p(-density))
@@ -325,10 +327,3 @@ def missing_together(observations: Observations, mode: int) -> int:
     # Blocks of length b that go missing at random leave gaps of mean length b / density.
     length = float(gaps.mean()) * density
     return min(round(length), size) if length > LONG_RUN else 1
-
-
-def _by_fibre(observations: Observations, mode: int) -> tuple[Integers, Integers]:
-    """Return the fibre and the place in it of every entry, ordered along the fibres of a mode."""
-    fibre = observations.group_numbers("fibre", mode)
-    order = np.lexsort((observations.coords[:, mode], fibre))
-    return fibre[order], observations.coords[order, mode].astype(np.int64)

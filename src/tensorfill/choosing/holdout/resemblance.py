@@ -151,9 +151,7 @@ def distances(coords: Integers, fitted: Observations, mode: int) -> Floats:
     size = fitted.shape[mode]
     own, sought = fibre_keys(fitted.shape, mode, fitted.coords, coords)
     # Only fibres of the entries count, which is cheaper than sorting all.
-    wanted = np.unique(sought // size)
-    lines = own // size
-    keys = np.sort(own[wanted[np.searchsorted(wanted, lines).clip(max=len(wanted) - 1)] == lines])
+    keys = np.sort(own[np.isin(own // size, sought // size)])
     if len(keys) == 0:
         return np.full(len(coords), float(size))
     after = np.searchsorted(keys, sought)
