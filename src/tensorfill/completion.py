@@ -21,7 +21,7 @@ from ._support.progress import Display
 from ._support.timing import Timing
 from .adapters.libraries import is_spread
 from .choosing.candidates import candidates
-from .choosing.completing import Answer, NotWorthIt, completed
+from .choosing.completing import Answer, NotWorthIt, completed, without_corrupt
 from .choosing.context import Context
 from .choosing.doubts import (
     warn_of_a_fit_near_zero,
@@ -39,7 +39,7 @@ from .choosing.search.base import Path
 from .choosing.stages.base import Reduced, Stage
 from .choosing.stages.present_slices import PresentSlices
 from .choosing.stages.table import STAGES
-from .choosing.suggested_loss import are_enough, is_better, suggested_loss
+from .choosing.suggested_loss import are_enough, gains_without, is_better, suggested_loss
 from .choosing.task import Job, needs_choice, taken_in
 from .fit import Fit
 from .io.checkpoints import kept_seed, opened
@@ -314,7 +314,10 @@ def _with_suggested_loss(
             every=False,
             simple=True,
             blend=blend,
-            worth_it=lambda corrupt: are_enough(corrupt, job.observations, held_out),
+            worth_it=lambda corrupt: (
+                are_enough(corrupt, job.observations, held_out)
+                and gains_without(without_corrupt(job.task, answer, corrupt, context.again()), held_out)
+            ),
         )
     except NotWorthIt:
         return job, answer, {}

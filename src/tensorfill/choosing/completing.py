@@ -257,7 +257,7 @@ class Work:
         def keep(method: Method, result: Result) -> None:
             self._rough = method, replace(result, model=part.core(result.model))
 
-        watch = Watch(context.callback, context.clock, keep)
+        watch = Watch(context.callback, context.clock, keep, is_asked=self._worth_it is None)
         ranks: Any = {"modes": getattr(method, "modes", None), "max_rank": getattr(method, "max_rank", None)}
         if leave_out:
             corrupt = corrupt_entries(within, **ranks, rng=context.seeded(), watch=watch)
@@ -364,6 +364,19 @@ def _before(contest: Contest, scored: Scored) -> tuple[Before, ...]:
     mu = contest.splits[0].mu
     graphs = (Graphs(contest.graphs, scored.trial.point.mu if mu is None else mu),) if contest.graphs else ()
     return (*graphs, *contest.given, *scored.recipe.before)
+
+
+def without_corrupt(task: Task, answer: Answer, corrupt: Booleans, context: Context) -> Model:
+    """Return what the recipe of an answer gives without corrupt entries, and without those that were held out for it."""
+    recipe, bars = answer.recipe, answer.error_bars
+    fitted = task.observations.select(~corrupt)
+    if bars is not None and bars.held_out is not None:
+        own, held_out = joint_keys(fitted.shape, fitted.coords, bars.held_out.coords)
+        fitted = fitted.select(~np.isin(own, held_out))
+    asked = {stage.name: stage for stage in recipe.stages if stage.chosen}
+    given = replace(task, observations=fitted, asked=asked, start=recipe.start, beside=recipe.beside)
+    found = completed(given, [recipe.method], context, choosing=False, every=True)
+    return found.result.finished_or_stopped().model
 
 
 def entries_without(entries: Observations, others: Observations) -> Observations:

@@ -53,11 +53,14 @@ class Watch:
         Stops the run when it expires.
     keep
         Called with a method and its result whenever that is the best so far.
+    is_asked
+        Whether the caller asks for corrupt entries. If not, they are looked for only as long as there are signs of any.
     """
 
     callback: Callback | None = None
     clock: Clock = dataclasses.field(default_factory=Clock)
     keep: Callable[[Nort, Result], None] = lambda method, result: None
+    is_asked: bool = True
 
 
 @dataclass(frozen=True, eq=False)

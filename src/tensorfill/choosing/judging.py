@@ -116,10 +116,15 @@ def corrupt_entries(
     first = low_rank.fold(0)
     ordered = ordered_modes(observations, rng)
     around = Neighbourhood(observations.shape, ordered) if ordered else None
+    suspected = watch.is_asked or _shows_any(observations.select(first), low_rank.predictions[first], around, watch)
+    if around is None and not suspected:
+        return np.zeros(len(observations), dtype=bool)
     if around is not None:
         largest = bounded_mean(np.abs(observations.values - rng.permutation(observations.values)))
         judge = ByNeighbours(observations, around, rng, FURTHEST * largest, watch.clock)
         verdict = _settled(judge, observations, around, watch)
+        if verdict.sound.all() and not suspected:
+            return ~verdict.sound
         errors = [np.abs(each - observations.values)[first] for each in (verdict.predictions, low_rank.predictions)]
         # Squared, because gross errors hide among large ones; bounded, because corrupt entries are not informative.
         bounded = [np.minimum(np.nan_to_num(each, nan=largest), largest) for each in errors]
@@ -132,15 +137,29 @@ def corrupt_entries(
 def _settled(judge: Judge, observations: Observations, around: Neighbourhood | None, watch: Watch) -> Verdict:
     """Judge all entries until the set of corrupt ones converges."""
     sound = np.ones(len(observations), dtype=bool)
-    for _ in range(judge.rounds):
+    for number in range(judge.rounds):
         watch.clock.check()
         predictions, spread = judge.predict(sound)
         scores = _scores(observations, predictions, spread, sound, around, watch.clock)
+        if number == 0 and not watch.is_asked and _verdict(scores).all():
+            break
         again = scores <= min(limit_of(scores), judge.highest)
         changed, sound = np.count_nonzero(again != sound), again
         if changed <= SETTLED * np.count_nonzero(~sound):
             break
-    return Verdict(scores <= max(limit_of(scores), far_limit_of(scores)), predictions)
+    return Verdict(_verdict(scores), predictions)
+
+
+def _shows_any(entries: Observations, predictions: Floats, around: Neighbourhood | None, watch: Watch) -> bool:
+    """Return whether predictions of some entries show any as corrupt."""
+    judged = np.ones(len(entries), dtype=bool)
+    return not _verdict(_scores(entries, predictions, np.zeros(len(entries)), judged, around, watch.clock)).all()
+
+
+def _verdict(scores: Floats) -> Booleans:
+    """Return which entries have scores of sound ones."""
+    sound: Booleans = scores <= max(limit_of(scores), far_limit_of(scores))
+    return sound
 
 
 class ByLowRank:

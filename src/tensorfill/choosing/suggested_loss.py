@@ -2,7 +2,8 @@
 
 Least squares comes first. Values of two kinds suggest the logistic loss, small counts that of Poisson, and errors out
 of all proportion a robust one, which leaves corrupt entries out. The answer with that loss is kept if it is the better
-one by the same score at the same held-out entries.
+one by the same score at the same held-out entries. Settings are chosen again without corrupt entries only if the
+settings at hand predict better without them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from .._support.ordering import joint_keys
 from .._support.types import Booleans, Floats
 from ..losses.robust import noise_scale
+from ..models import Model
 from ..observations import Observations
 from .search.base import BEYOND_DOUBT, are_better
 
@@ -104,6 +106,12 @@ def is_better(other: Answer, usual: Answer, observations: Observations) -> bool:
 def are_enough(corrupt: Booleans, observations: Observations, held_out: HeldOut) -> bool:
     """Return whether enough of the held-out entries were judged corrupt to tell whether they had better be left out."""
     return int(np.count_nonzero(corrupt_among(held_out, corrupt, observations))) >= FEWEST
+
+
+def gains_without(model: Model, held_out: HeldOut) -> bool:
+    """Return whether a fit without corrupt entries predicts all that was held out better beyond doubt."""
+    errors = np.abs(model.predict(held_out.coords) - held_out.observed)
+    return are_better(errors, held_out.residuals, clipped=False, by=BEYOND_DOUBT)
 
 
 def corrupt_among(held_out: HeldOut, corrupt: Booleans, observations: Observations) -> Booleans:
