@@ -39,7 +39,14 @@ from .choosing.search.base import Path
 from .choosing.stages.base import Reduced, Stage
 from .choosing.stages.present_slices import PresentSlices
 from .choosing.stages.table import STAGES
-from .choosing.suggested_loss import are_enough, gains_without, is_better, suggested_loss
+from .choosing.suggested_loss import (
+    LEAVING_OUT,
+    are_enough,
+    are_out_of_proportion,
+    gains_without,
+    is_better,
+    loss_of_values,
+)
 from .choosing.task import Job, needs_choice, taken_in
 from .fit import Fit
 from .io.checkpoints import kept_seed, opened
@@ -120,10 +127,10 @@ def complete(
         kinds and ``"poisson"`` for counts, which predict probabilities and expected counts; ``"l1"``,
         ``"capped_l1"``, ``"lsp"``, ``"mcp"`` or ``"scad"`` for data with corrupt entries, which are found and left out
         if settings are chosen (see `Fit.outliers` and `Fit.filled`); or an object with `value`, `derivative` and
-        `curvature`. ``"auto"`` is ``"square"``. If nothing else is said of the method or its stages, it also tries
-        ``"logistic"`` for values that are all 0 or 1, or all -1 or 1, ``"poisson"`` for small counts, and ``"l1"`` if
-        most of the squared error at held-out entries is of errors out of all proportion. The better answer at held-out
-        entries is kept, and there is a warning if entries were left out.
+        `curvature`. ``"auto"`` is ``"square"``. If nothing else is said of the method or its stages, it is
+        ``"logistic"`` for values that are all 0 or 1, or all -1 or 1, and ``"poisson"`` for small counts; and ``"l1"``
+        is tried too if most of the squared error at held-out entries is of errors out of all proportion. It is kept if
+        it is better at held-out entries, and there is a warning if entries were left out.
     same
         Two of three modes with the same entities, as in ``("head", "tail")`` or ``(0, 1)``. ``method="auto"`` then
         also tries `Rescal`, which has one factor for both, and held-out entries choose.
@@ -249,6 +256,11 @@ def complete(
         blend=blend,
         others=others,
     )
+    every = method != "auto" or bool(job.task.stages_asked())
+    simple = not every and not settings
+    undecided = simple and _is(loss, "auto") and not isinstance(job.task.choice.validation, Observations)
+    if undecided and (suggested := loss_of_values(job.observations.values)) is not None:
+        job, asked["loss"], undecided = job.with_loss(suggested), suggested, False
     labels = job.labelled.labels
     methods = candidates(method, settings, job)
     choosing = needs_choice(methods, job.task, choose)
@@ -259,8 +271,6 @@ def complete(
     elif isinstance(start, Start):
         job = _without_starts_of_another_shape(job, methods[0])
     warn_of_nothing_missing(job.observations, job.task.loss)
-    every = method != "auto" or bool(job.task.stages_asked())
-    simple = not every and not settings
     several = simple or isinstance(method, list | tuple)
     with (
         Interrupts(clock) as interrupts,
@@ -275,9 +285,10 @@ def complete(
         answer = completed(
             job.task, methods, context, choosing=choosing, every=every, simple=simple, blend=several and blend is True
         )
-        if simple and _is(loss, "auto"):
-            job, answer, suggested = _with_suggested_loss(job, answer, context.again(), blend=blend is True)
-            asked |= suggested
+        if undecided:
+            given = job
+            job, answer = _without_corrupt_entries(job, answer, context.again(), blend=blend is True)
+            asked |= {} if job is given else {"loss": LEAVING_OUT}
             warn_of_corrupt_entries(answer)
         warn_of_empty_slices(answer, job.task, labels)
         warn_of_a_fit_near_zero(answer, job.task)
@@ -290,21 +301,17 @@ def complete(
     return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
 
 
-def _with_suggested_loss(
-    job: Job, answer: Answer, context: Context, *, blend: bool
-) -> tuple[Job, Answer, dict[str, str]]:
-    """Return the answer with the loss that the data suggests if it is better, with its job and what to ask for it.
+def _without_corrupt_entries(job: Job, answer: Answer, context: Context, *, blend: bool) -> tuple[Job, Answer]:
+    """Return the job and the answer that leave corrupt entries out, if there are signs of any and it is better so.
 
     A run with that loss given has the same answer.
     """
     held_out = None if answer.error_bars is None else answer.error_bars.held_out
-    given = isinstance(job.task.choice.validation, Observations)
-    if held_out is None or given or not answer.result.finished:
-        return job, answer, {}
-    loss = suggested_loss(job.observations.values, held_out.errors)
-    if loss is None:
-        return job, answer, {}
-    other = job.with_loss(loss)
+    if held_out is None or not answer.result.finished:
+        return job, answer
+    if not are_out_of_proportion(held_out.errors, job.observations.values):
+        return job, answer
+    other = job.with_loss(LEAVING_OUT)
     try:
         found = completed(
             other.task,
@@ -320,10 +327,10 @@ def _with_suggested_loss(
             ),
         )
     except NotWorthIt:
-        return job, answer, {}
+        return job, answer
     if not found.result.finished:
-        return job, replace(answer, result=replace(answer.result, status=found.result.status)), {}
-    return (other, found, {"loss": loss}) if is_better(found, answer, job.observations) else (job, answer, {})
+        return job, replace(answer, result=replace(answer.result, status=found.result.status))
+    return (other, found) if is_better(found, answer, job.observations) else (job, answer)
 
 
 def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:

@@ -65,6 +65,18 @@ def test_clean_data_has_hardly_any_corrupt_entries(make):
     assert np.count_nonzero(judged(dirty)) <= 0.002 * dirty.size
 
 
+@pytest.mark.parametrize("make", [low_rank, scene])
+@pytest.mark.parametrize(("share", "fits"), [(0.0, 1), (0.05, judging.FOLDS)])
+def test_unasked_a_first_look_that_shows_nothing_ends_the_search(monkeypatch, make, share, fits):
+    rough_fit, made = judging.rough_fit, []
+    monkeypatch.setattr(judging, "rough_fit", lambda *given, **more: made.append(1) or rough_fit(*given, **more))
+    dirty, bad = make(share)
+    named = corrupt_entries(Observations.from_dense(dirty), rng=np.random.default_rng(0), watch=Watch(is_asked=False))
+    assert np.count_nonzero(named) <= 1.1 * np.count_nonzero(bad)
+    assert len(made) <= fits
+    assert share == 0 or np.count_nonzero(named) > 0.9 * np.count_nonzero(bad)
+
+
 def test_errors_far_beyond_the_data_are_named_too():
     dirty, bad = scene(0.05)
     assert min(precision_and_recall(judged(np.where(bad, 1e6, dirty)), bad)) > 0.9

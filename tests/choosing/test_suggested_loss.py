@@ -10,15 +10,20 @@ import pytest
 from scipy.special import expit
 
 import tensorfill
-from tensorfill import Observations
+from tensorfill import Observations, completion
 from tensorfill.choosing.doubts import DoubtfulFitWarning
-from tensorfill.choosing.suggested_loss import are_enough, is_better, suggested_loss
+from tensorfill.choosing.suggested_loss import (
+    are_enough,
+    are_out_of_proportion,
+    gains_without,
+    is_better,
+    loss_of_values,
+)
 from tensorfill.losses import Logistic, Poisson, Square
 from tensorfill.models import Dense
 from tests.refusal import refuses
 
 SHAPE = (16, 14, 12)
-NO_ERRORS = np.zeros(4)
 
 
 def low_rank(seed=0, terms=2):
@@ -56,26 +61,26 @@ def gross(seed=0, share=0.03):
     ],
 )
 def test_the_kind_of_values(values, loss):
-    assert suggested_loss(np.array(values, dtype=float), NO_ERRORS) == loss
+    assert loss_of_values(np.array(values, dtype=float)) == loss
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_errors_out_of_all_proportion(unit):
     ordinary = np.tile([-1.0, 1.0], 50) * unit
     values = np.linspace(-5.0, 5.0, 101) * unit
-    assert suggested_loss(values, ordinary) is None
+    assert not are_out_of_proportion(ordinary, values)
     # A single error of 5 is within six standard deviations; one of 12 has more than half of the squares.
-    assert suggested_loss(values, np.append(ordinary, 5 * unit)) is None
-    assert suggested_loss(values, np.append(ordinary, 12 * unit)) == "l1"
+    assert not are_out_of_proportion(np.append(ordinary, 5 * unit), values)
+    assert are_out_of_proportion(np.append(ordinary, 12 * unit), values)
     # Where most errors are as large as most values, nothing is known of what is out of proportion.
-    assert suggested_loss(values / 4, np.append(ordinary, 12 * unit)) is None
+    assert not are_out_of_proportion(np.append(ordinary, 12 * unit), values / 4)
 
 
 def test_corrupt_entries_are_not_looked_for_in_much_data():
     errors = np.append(np.tile([-1.0, 1.0], 50), 12.0)
     values = np.linspace(-5.0, 5.0, 1_000_001)
-    assert suggested_loss(values, errors) is None
-    assert suggested_loss(values[1:], errors) == "l1"
+    assert not are_out_of_proportion(errors, values)
+    assert are_out_of_proportion(errors, values[1:])
 
 
 def test_gross_errors_are_left_out_with_nothing_said():
@@ -145,11 +150,18 @@ def judged(count, predicted):
     return is_better(other, answer_of(usual, observed=observed), Observations.from_dense(values))
 
 
-@pytest.mark.parametrize(("times", "better"), [(0.9, True), (1.0, True), (1.1, False)])
-def test_a_loss_that_the_values_suggest_is_taken_unless_squares_are_clearly_better(times, better):
-    usual = np.random.default_rng(0).standard_normal(400)
-    data = Observations.from_dense(np.zeros((40, 10)))
-    assert is_better(answer_of(times * usual), answer_of(usual), data) is better
+@pytest.mark.parametrize(("times", "gains"), [(0.5, True), (1.0, False), (1.1, False)])
+def test_settings_are_chosen_again_only_if_those_at_hand_gain_without_corrupt_entries(times, gains):
+    errors = np.random.default_rng(0).standard_normal(400)
+    predicted = Dense(times * errors.reshape(40, 10))
+    assert gains_without(predicted, answer_of(errors).error_bars.held_out) is gains
+
+
+def test_what_cannot_gain_is_not_searched(monkeypatch):
+    _, dirty, _ = gross()
+    monkeypatch.setattr(completion, "gains_without", lambda model, held_out: False)
+    fit = tensorfill.complete(dirty, rng=0)
+    assert "loss" not in fit.recipe.asked
 
 
 @pytest.mark.parametrize(("seen", "enough"), [(5, True), (4, False), (0, False)])
@@ -175,7 +187,7 @@ def test_values_of_two_kinds_get_probabilities():
     fit = tensorfill.complete(data, rng=0)
     square = tensorfill.complete(data, loss="square", rng=0)
     assert isinstance(fit.loss, Logistic)
-    # Least squares win only if they are clearly better.
+    # Least squares are a contender as calibrated scores, whose likelihood counts.
     assert fit.held_out_error <= 1.02 * square.held_out_error
     assert 0 <= fit.to_dense().min() <= fit.to_dense().max() <= 1
 

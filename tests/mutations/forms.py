@@ -108,8 +108,8 @@ MUTANTS = (
     Mutant(
         "no loss is suggested",
         "completion.py",
-        'if simple and _is(loss, "auto"):',
-        "if False:",
+        "        if undecided:",
+        "        if False:",
         (GROSS,),
     ),
 )

@@ -367,7 +367,7 @@ def _before(contest: Contest, scored: Scored) -> tuple[Before, ...]:
 
 
 def without_corrupt(task: Task, answer: Answer, corrupt: Booleans, context: Context) -> Model:
-    """Return what the recipe of an answer gives without corrupt entries, and without those that were held out for it."""
+    """Return what the recipe of an answer gives without corrupt entries, nor those that were held out for it."""
     recipe, bars = answer.recipe, answer.error_bars
     fitted = task.observations.select(~corrupt)
     if bars is not None and bars.held_out is not None:

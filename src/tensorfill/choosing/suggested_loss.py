@@ -1,9 +1,9 @@
 """Which loss suits the data, if the caller gives none.
 
-Least squares comes first. Values of two kinds suggest the logistic loss, small counts that of Poisson, and errors out
-of all proportion a robust one, which leaves corrupt entries out. The answer with that loss is kept if it is the better
-one by the same score at the same held-out entries. Settings are chosen again without corrupt entries only if the
-settings at hand predict better without them.
+Values of two kinds suggest the logistic loss, and small counts that of Poisson; least squares are a contender there
+too, as calibrated scores. For all others least squares comes first. If a few of its errors are out of all proportion,
+entries that are judged corrupt are left out, as with ``loss="l1"``, and that answer is kept if it is better at the same
+held-out entries. Settings are chosen again without corrupt entries only if those at hand predict better without them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from .search.base import BEYOND_DOUBT, are_better
 if TYPE_CHECKING:
     from .completing import Answer
     from .holdout.held_out import HeldOut
+
+LEAVING_OUT = "l1"
+"""The loss with which corrupt entries are left out."""
 
 FAR = 6.0
 """Errors of more than this many times the standard deviation of most others are out of all proportion."""
@@ -44,29 +47,34 @@ LARGEST_MEAN = 1.0
 """Counts with a larger mean are spread nearly as measurements are, for which least squares do as well."""
 
 
-def suggested_loss(values: Floats, errors: Floats) -> str | None:
-    """Return the loss that the values, or the errors of least squares at held-out entries, suggest; None if no other.
+def loss_of_values(values: Floats) -> str | None:
+    """Return the loss that the values alone suggest; None if no other than squares.
 
-    >>> suggested_loss(np.array([0.0, 1.0, 1.0]), np.array([0.4, -0.6]))
-    'logistic'
-    >>> suggested_loss(np.array([0.0, 1.0, 2.0]), np.array([0.4, -0.6]))
-    'poisson'
-    >>> suggested_loss(np.array([1.2, 3.4, 5.6, 90.0]), np.array([0.1, -0.2, 88.0]))
-    'l1'
-    >>> suggested_loss(np.array([1.2, 3.4, 2.0]), np.array([0.1, -0.2, 0.3])) is None
+    >>> loss_of_values(np.array([0.0, 1.0, 1.0])), loss_of_values(np.array([0.0, 1.0, 2.0]))
+    ('logistic', 'poisson')
+    >>> loss_of_values(np.array([1.2, 3.4, 2.0])) is None
     True
     """
     if _are_of_two_kinds(values):
         return "logistic"
-    if _are_small_counts(values):
-        return "poisson"
+    return "poisson" if _are_small_counts(values) else None
+
+
+def are_out_of_proportion(errors: Floats, values: Floats) -> bool:
+    """Return whether a few errors of least squares, at held-out entries, have most of the squared error.
+
+    >>> bool(are_out_of_proportion(np.array([0.1, -0.2, 88.0]), np.array([1.2, 3.4, 5.6, 90.0])))
+    True
+    >>> bool(are_out_of_proportion(np.array([0.1, -0.2, 0.3]), np.array([1.2, 3.4, 2.0])))
+    False
+    """
     largest = max(float(np.abs(errors).max(initial=0.0)), float(np.abs(values).max(initial=0.0))) or 1.0
     errors, values = errors / largest, values / largest
     usual = noise_scale(errors)
     if len(values) > MOST_ENTRIES or usual > WELL_KNOWN * noise_scale(values - np.median(values)):
-        return None
+        return False
     far = np.abs(errors) > FAR * usual
-    return "l1" if np.sum(errors[far] ** 2) > MOST * np.sum(errors**2) else None
+    return bool(np.sum(errors[far] ** 2) > MOST * np.sum(errors**2))
 
 
 def _are_of_two_kinds(values: Floats) -> bool:
@@ -82,19 +90,16 @@ def _are_small_counts(values: Floats) -> bool:
 
 
 def is_better(other: Answer, usual: Answer, observations: Observations) -> bool:
-    """Return whether the answer with another loss is better than that of least squares, at the same held-out entries.
+    """Return whether an answer that leaves corrupt entries out is better than that of least squares, beyond doubt.
 
-    If the values suggest the loss, the score is the mean square error, and least squares win only if they are clearly
-    better. If there are corrupt entries it is the mean absolute error, and the answer must be better beyond doubt. What
-    it left out is predicted by its last fit, which has not seen it either.
+    The score is the mean absolute error at the same held-out entries. What the other answer left out is predicted by
+    its last fit, which has not seen it either.
     """
-    if other.error_bars is None or usual.error_bars is None:
+    if other.error_bars is None or usual.error_bars is None or other.corrupt is None:
         return False
     mine, theirs = other.error_bars.held_out, usual.error_bars.held_out
     if mine is None or theirs is None:
         return False
-    if other.corrupt is None:
-        return not are_better(theirs.residuals**2, mine.residuals**2, clipped=False)
     missed = corrupt_among(theirs, other.corrupt, observations)
     errors = np.empty(len(theirs))
     errors[~missed] = mine.residuals

@@ -16,10 +16,10 @@ from ...methods.nort import Nort
 from ...models import Linked, Model
 from ..centring import may_help
 from ..holdout.splits import Split
-from .base import Trial
+from .base import BEYOND_DOUBT, Trial
 from .grow import GrowSearch
 from .nort import NortSearch
-from .trials import Search, Trials, search_through
+from .trials import Search, Trials
 
 WIDTHS = (None, 0.3, 0.1, 0.03, 0.01)
 """The widths of the curve that are tried, the straight line first."""
@@ -110,15 +110,17 @@ def _best_of_squares(trials: Trials) -> _Found:
         raise ValueError("No method was tried.")
     if may_help(splits, best.best.point.held_out, trials.clock):
         centred = [split.centred(trials.clock) for split in splits]
-        again = _searched(type(best.best.method)(), trials, centred, None)
+        again = _searched(type(best.best.method)(), trials, centred, None, ahead=best.best)
         if again.best.beats(best.best):
             best = replace(again, centred=True)
     best.search.finish(best.trials)
     return best
 
 
-def _searched(method: Method, trials: Trials, splits: Sequence[Split], before: _Found | None) -> _Found:
-    """Return the best that a method finds with the square loss."""
+def _searched(
+    method: Method, trials: Trials, splits: Sequence[Split], before: _Found | None, *, ahead: Trial | None = None
+) -> _Found:
+    """Return the best that a method finds with the square loss; it ends at a pause where `ahead` is better for sure."""
     search: Search = GrowSearch(method) if isinstance(method, Grow) else NortSearch(method)  # type: ignore[arg-type]
     problem, callback = trials.local_problems[0], trials.context.callback
     link = link_for(problem.loss, problem.observations.values, 0.1)
@@ -128,7 +130,9 @@ def _searched(method: Method, trials: Trials, splits: Sequence[Split], before: _
 
     context = replace(trials.context, callback=None if callback is None else through(as_scores, callback))
     own = Trials(splits, context, found=None if before is None else before.best)
-    search_through(search, own)
+    for _ in search.run(own):
+        if ahead is not None and ahead.beats(own.leader, by=BEYOND_DOUBT):
+            break
     return _Found(search, own, centred=False)
 
 
