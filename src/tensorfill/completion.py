@@ -33,6 +33,7 @@ from .choosing.doubts import (
     warn_of_resemblance,
     warn_of_variation,
 )
+from .choosing.holdout.gaps import is_worth_a_mask
 from .choosing.holdout.splits import Choice
 from .choosing.recipe import Portion, Recipe, Start
 from .choosing.search.base import Path
@@ -307,9 +308,10 @@ def _without_corrupt_entries(job: Job, answer: Answer, context: Context, *, blen
     A run with that loss given has the same answer.
     """
     held_out = None if answer.error_bars is None else answer.error_bars.held_out
-    if held_out is None or not answer.result.finished:
+    entries = job.observations
+    if held_out is None or not answer.result.finished or not is_worth_a_mask(entries):
         return job, answer
-    if not are_out_of_proportion(held_out.errors, job.observations.values):
+    if not are_out_of_proportion(held_out.errors, entries.values):
         return job, answer
     other = job.with_loss(LEAVING_OUT)
     try:
@@ -322,7 +324,7 @@ def _without_corrupt_entries(job: Job, answer: Answer, context: Context, *, blen
             simple=True,
             blend=blend,
             worth_it=lambda corrupt: (
-                are_enough(corrupt, job.observations, held_out)
+                are_enough(corrupt, entries, held_out)
                 and gains_without(without_corrupt(job.task, answer, corrupt, context.again()), held_out)
             ),
         )
@@ -330,7 +332,7 @@ def _without_corrupt_entries(job: Job, answer: Answer, context: Context, *, blen
         return job, answer
     if not found.result.finished:
         return job, replace(answer, result=replace(answer.result, status=found.result.status))
-    return (other, found) if is_better(found, answer, job.observations) else (job, answer)
+    return (other, found) if is_better(found, answer, entries) else (job, answer)
 
 
 def _on_workers(data: Any, given: Mapping[str, Any]) -> Fit:

@@ -13,8 +13,9 @@ A rich and a simple answer are compared by a regression over the held-out entrie
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..._support.types import Floats
@@ -294,21 +295,27 @@ class GrowSearch(GrowState):
 
     def _even_out(self) -> None:
         """Drop the weakest direction of the modes whose rank is far above the lowest, while that does not hurt."""
-        before = None
-        while self._kept is not before:
-            before = self._kept
-            least = min(self._ranks[mode] for mode in self._free)
-            for mode in self._free:
-                if self._ranks[mode] > UNEQUAL * least:
-                    self._trim_mode(mode)
+
+        def trim(mode: int) -> None:
+            if self._ranks[mode] > UNEQUAL * min(self._ranks[other] for other in self._free):
+                self._trim_mode(mode)
+
+        self._go_round(trim)
 
     def _trim(self) -> None:
         """Drop the weakest direction of each mode in turn while the held-out error does not rise."""
-        before = None
-        while not self._empty and self._kept is not before:
+        if not self._empty:
+            self._go_round(self._trim_mode)
+
+    def _go_round(self, shorten: Callable[[int], None]) -> None:
+        """Shorten the modes in turn, until each of them has left the answer that was kept last as it is."""
+        unchanged = 0
+        for mode in itertools.cycle(self._free):
+            if unchanged == len(self._free):
+                return
             before = self._kept
-            for mode in self._free:
-                self._trim_mode(mode)
+            shorten(mode)
+            unchanged = unchanged + 1 if self._kept is before else 0
 
     def _trim_mode(self, mode: int) -> None:
         """Drop the weakest direction of a mode, if the held-out error does not rise."""
@@ -323,11 +330,7 @@ class GrowSearch(GrowState):
 
     def _cut_back(self) -> None:
         """Drop the weakest quarter of the directions of each mode in turn while the held-out error falls."""
-        before = None
-        while self._kept is not before:
-            before = self._kept
-            for mode in self._free:
-                self._cut_mode_back(mode)
+        self._go_round(self._cut_mode_back)
 
     def _cut_mode_back(self, mode: int) -> None:
         """Drop the weakest quarter of the directions of a mode, if the held-out error falls."""

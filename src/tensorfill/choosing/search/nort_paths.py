@@ -60,6 +60,7 @@ class PathFollower:
         self._is_zero = False
         self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
+        self._cost = 0.0
         self._best_at: dict[float, Trial] = {}
         self._firsts: dict[Candidate, Trial] = {}
 
@@ -97,6 +98,8 @@ class PathFollower:
             early=early,
         )
         self._points.append(trial.point)
+        # The numbers that its iterations computed, because times would differ from run to run.
+        self._cost += sum(result.history[-1].iteration * result.model.nbytes for result in trial.results)
         # A q that follows the ranks does not identify the path.
         q = self._family.first if self._family.follows_rank else candidate.q
         if trial.beats(self._best_at.get(q)):
@@ -147,13 +150,13 @@ class PathFollower:
     ) -> list[Trial]:
         """Try the candidates below one, each with a warm start, until the score has clearly worsened.
 
-        A `rival` is the best of other paths; a path that cannot beat it ends early. If a `simpler` answer is better,
-        the path ends unless singular values decay fast.
+        A `rival` is the best of other paths; a path that cannot beat it ends early. While a `simpler` answer is better,
+        a path costs no more than all that was tried before it.
 
         Returns the trials from a few points before the best on; earlier ones are freed to save memory.
         """
         trials: list[Trial] = []
-        best = points = 0
+        best, points, began = 0, 0, self._cost
         candidate = above.lower(1)
         while True:
             if start is None:
@@ -172,7 +175,7 @@ class PathFollower:
                 or self._levels_off(trials)
                 or (rival is not None and rival.beats(last) and cannot_pass(trials, rival.point.held_out))
                 or (has_many_ranks(last) and cannot_pass(trials, self._least_reach))
-                or (simpler is not None and max(self.ranks(last)) > FALLING_FAST and simpler.beats(last))
+                or (simpler is not None and self._cost > 2 * began and simpler.beats(last))
             ):
                 break
             highest = trials[best].candidate.lower(-LEAD).cut * (1 + 1e-9)
