@@ -116,7 +116,7 @@ def test_the_file_holds_no_pickle_and_names_its_version(fit, tmp_path):
     with np.load(tmp_path / "fit.npz", allow_pickle=False) as file:
         header = json.loads(str(file["header"]))
         assert all(file[name].dtype != object for name in file.files)
-    assert (header["format"], header["version"]) == ("tensorfill-fit", 10)
+    assert (header["format"], header["version"]) == ("tensorfill-fit", 11)
 
 
 def test_a_fit_from_a_file_has_no_data_to_fill(fit, tmp_path):
@@ -138,7 +138,7 @@ def test_bad_files_get_one_sentence(fit, tmp_path):
     with pytest.raises(ValueError, match=r"version 99 .* install a newer"):
         load(tmp_path / "new.npz")
     np.savez(tmp_path / "old.npz", header=np.array(json.dumps({"format": "tensorfill-fit", "version": 2})))
-    with pytest.raises(ValueError, match=r"old.npz has version 2 .* reads version 10; fit the data again\.$"):
+    with pytest.raises(ValueError, match=r"old.npz has version 2 .* reads version 11; fit the data again\.$"):
         load(tmp_path / "old.npz")
     fit.save(tmp_path / "cut.npz")
     whole = (tmp_path / "cut.npz").read_bytes()

@@ -365,9 +365,16 @@ MUTANTS = (
     Mutant(
         "corrupt entries are judged once",
         JUDGING,
-        "for _ in range(judge.rounds):",
-        "for _ in range(1):",
+        "for number in range(judge.rounds):",
+        "for number in range(1):",
         ("choosing/test_judging.py",),
+    ),
+    Mutant(
+        "what was left out of other data is left out",
+        "choosing/completing.py",
+        "known.of == self._given.fingerprint",
+        "known.of",
+        ("choosing/test_repeating.py::test_what_was_left_out_is_left_out_again_unless_the_data_is_other",),
     ),
     Mutant(
         "a fold is judged by a fit that saw it",

@@ -37,7 +37,7 @@ from .holdout.resemblance import MISSING, sample_of_missing, weights_of
 from .holdout.splits import Split, fitted_and_held_out, whole_split
 from .judging import corrupt_entries
 from .outliers import are_outliers
-from .recipe import Portion, Recipe, Start
+from .recipe import LeftOut, Portion, Recipe, Start
 from .run import run, status_of
 from .scored import Scored
 from .search.base import PathPoint
@@ -138,12 +138,17 @@ class Work:
         What is asked, in the unit that it is fitted in, and what accompanies the run.
     places
         The way back to slices that take no part.
+    given
+        The entries in the unit and at the places that they were given in.
     worth_it
         Given which entries a robust loss leaves out, whether to go on; if not, `NotWorthIt` is raised.
     """
 
-    def __init__(self, task: Task, context: Context, places: Lift, *, worth_it: WorthIt = None) -> None:
+    def __init__(
+        self, task: Task, context: Context, places: Lift, given: Observations, *, worth_it: WorthIt = None
+    ) -> None:
         self.task, self.context, self.places = task, context, places
+        self._given = given
         self._worth_it = worth_it
         self._contest: Contest | None = None
         self._rough: tuple[Method, Result] | None = None
@@ -155,7 +160,7 @@ class Work:
         cls, task: Task, methods: Sequence[Method], context: Context, *, worth_it: WorthIt = None
     ) -> tuple[Work, list[Method]]:
         """Return the work of a task, and its methods in the same unit."""
-        scale = Scale.of(task.within, task.loss, methods)
+        given_entries, scale = task.observations, Scale.of(task.within, task.loss, methods)
         task = scale.down(task)
         whole = Problem(task.observations, task.loss)  # type: ignore[arg-type]
         problem, places = PresentSlices(frozenset(task.ordered_modes)).reduce(whole, context.clock)
@@ -164,7 +169,7 @@ class Work:
         context = replace(context, scale=scale)
         within = Reduced(problem).by(task.merging, context.clock)
         context = replace(context, callback=shown(context, lambda model: places.model(within.whole(model))))
-        work = cls(task, context, places, worth_it=worth_it)
+        work = cls(task, context, places, given_entries, worth_it=worth_it)
         return work, [scale.down(each) for each in methods]
 
     def as_given(self, method: Method) -> Answer:
@@ -172,8 +177,9 @@ class Work:
         task, context = self.task, self.context
         try:
             with context.interrupts.welcome():
-                # The recipes of a blend were chosen without corrupt entries, and so were settings for squares only.
-                leave_out = bool(task.beside) or method.square_only
+                # The recipes of a blend were chosen without corrupt entries, and so were settings for squares only, and
+                # what is repeated.
+                leave_out = bool(task.beside) or method.square_only or task.start.left_out is not None
                 problem, near = self._judged(method, leave_out=leave_out, robust=method.takes_robust)
                 start = task.start if task.start.model is not None else replace(task.start, model=near)
                 part = Reduced(problem).by(task.merging, context.clock)
@@ -188,7 +194,7 @@ class Work:
                     after=task.after,
                     beside=task.beside,
                     loss=problem.loss,
-                    start=task.start,
+                    start=replace(task.start, left_out=self._left_out),
                 )
                 result = run(recipe, problem, start.model, context.again())
                 if start.model is None and result.history[-1].iteration == 0:
@@ -232,6 +238,7 @@ class Work:
                 contest = self.contest(methods)
                 scored = choose(contest, methods, every=every, simple=simple, blend=blend)
                 recipe, result = self._refitted(contest, scored)
+                recipe = replace(recipe, start=replace(recipe.start, left_out=self._left_out))
         except STOPS as stop:
             return self._compared(self._best_so_far(stop))
         return self._compared(self._with_error_bars(contest, scored, recipe, result))
@@ -249,6 +256,9 @@ class Work:
             return Problem(entries, loss), None  # type: ignore[arg-type]
         if robust:
             return Problem(entries, make_robust(loss)), None  # type: ignore[arg-type]
+        known = self.task.start.left_out
+        if leave_out and known is not None and known.of == self._given.fingerprint:
+            return self._without(known.entries), None
         context.display.begin("looking for corrupt entries", None)
         # Of low rank is what the method has, in which modes may be merged.
         part = Reduced(Problem(entries, Square())).by(self.task.merging, context.clock)
@@ -264,14 +274,24 @@ class Work:
             # The merged tensor may have the entries in another order.
             numbered = within.astype(np.float64).with_values(np.arange(len(within)))
             placed = replace(part, problem=Problem(numbered, Square())).placed
-            self._corrupt = corrupt[placed.values.astype(np.int64)]
-            if self._worth_it is not None and not self._worth_it(self._corrupt):
+            corrupt = corrupt[placed.values.astype(np.int64)]
+            if self._worth_it is not None and not self._worth_it(corrupt):
                 raise NotWorthIt
-            self.fitted = entries.select(~self._corrupt)
-            return Problem(self.fitted, Square()), None
+            return self._without(corrupt), None
         rough = rough_fit(part.problem, **ranks, rng=context.rng, watch=watch)
         cut = named_robust(loss, rough.noise).cut_at(EFFICIENT * rough.noise)  # type: ignore[arg-type]
         return Problem(entries, cut), None if rough.model is None else part.core(rough.model)
+
+    def _without(self, corrupt: Booleans) -> Problem:
+        """Return the problem without the entries that are corrupt."""
+        self._corrupt = corrupt
+        self.fitted = self.task.observations.select(~corrupt)
+        return Problem(self.fitted, Square())
+
+    @property
+    def _left_out(self) -> LeftOut | None:
+        """The corrupt entries that were left out, for a repetition."""
+        return None if self._corrupt is None else LeftOut(self._corrupt, self._given.fingerprint)
 
     def _refitted(self, contest: Contest, scored: Scored) -> tuple[Recipe, Result]:
         """Fit all entries with what was chosen."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from .._support.checks import real_number
+from .._support.types import Booleans
 from ..labels import Labels
 from ..losses import Loss, Square
 from ..losses.robust import Robust
@@ -43,6 +44,22 @@ class Portion:
             raise ValueError(f"a part of a blend must not be a blend itself, but {self.recipe!r} was given.")
 
 
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Which entries were judged corrupt and left out, for a repetition with the same data.
+
+    Parameters
+    ----------
+    entries
+        Whether each entry was left out.
+    of
+        The fingerprint of all entries. Those of other data are judged anew.
+    """
+
+    entries: Booleans
+    of: str
+
+
 @dataclass(frozen=True)
 class Start:
     """How a fit of all entries began, so that a repetition begins in the same way and has the same answer.
@@ -53,10 +70,13 @@ class Start:
         The answer that the method started from; None if it found its own starting point.
     thoroughly
         Whether it took the steps that it needs before it can tell that it has converged.
+    left_out
+        The corrupt entries that were left out before; None if none were judged.
     """
 
     model: Model | None = field(default=None, repr=False)
     thoroughly: bool = False
+    left_out: LeftOut | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -152,6 +172,12 @@ class Recipe:
         model = None if self.start.model is None else change(self.start.model)
         beside = tuple(replace(each, recipe=each.recipe.started(change)) for each in self.beside)
         return replace(self, start=replace(self.start, model=model), beside=beside)
+
+    @property
+    def anew(self) -> Recipe:
+        """The recipe that knows nothing of the fit that it comes from."""
+        recipe = self.started(lambda model: None)
+        return replace(recipe, start=replace(recipe.start, left_out=None))
 
     def starting_from(self, models: Sequence[Model | None]) -> Recipe:
         """Return the recipe whose parts start from these models."""

@@ -261,7 +261,7 @@ def updated(recipe: Recipe, thinned: Thinned, bars: ErrorBars | None, context: C
     graphs = recipe.stage(Graphs)
     recipe = replace(recipe, after=tuple(stage for stage in recipe.after if not isinstance(stage, EmptySlices)))
     # Where the earlier fit began was for fewer entries, and maybe another shape.
-    recipe = recipe.started(lambda model: None)
+    recipe = recipe.anew
     start = data.extended(thinned.core)
     new_bars = None if bars is None else _moved(bars, thinned.whole)
     if new_bars is not None and len(data.new) >= FEWEST:

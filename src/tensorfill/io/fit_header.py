@@ -21,7 +21,7 @@ from ..models import MODELS
 from .typed import decoded
 
 FORMAT = "tensorfill-fit"
-VERSION = 10
+VERSION = 11
 """The version of the format that is written and read."""
 
 TYPED = ("status", "recipe", "bounds", "history", "path", "baselines", "timing")
@@ -41,6 +41,8 @@ class FitHeader:
         The kinds of the model, and of the model without a smooth field, by their names in `MODELS`.
     starts
         The kind of the model that each part of the recipe started from.
+    left_out
+        The fingerprint of the entries of which corrupt ones were left out.
     shape
         The shape of the tensor.
     status, recipe, bounds, history, path, baselines, timing
@@ -67,6 +69,7 @@ class FitHeader:
     timing: Timing | None = None
     core: str | None = None
     starts: list[str | None] = field(default_factory=list)
+    left_out: str | None = None
     restore: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ import datetime
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
 from ..choosing.error_bars import ErrorBars, SliceErrors
 from ..choosing.holdout.held_out import HeldOut
-from ..choosing.recipe import Recipe
+from ..choosing.recipe import LeftOut, Recipe
 from ..choosing.search.base import Path as SearchPath
 from ..labels import Labels
 from ..methods.base import History
@@ -68,7 +69,7 @@ def described_fit(fit: Fit) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "version": VERSION,
         "shape": list(fit.shape),
         "status": encoded(fit.status),
-        "recipe": encoded(fit.recipe.started(lambda model: None)),
+        "recipe": encoded(fit.recipe.anew),
         "bounds": encoded(fit.bounds),
         "history": encoded(list(fit.history)),
         "path": None if fit.path is None else encoded(list(fit.path)),
@@ -78,6 +79,9 @@ def described_fit(fit: Fit) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     header["slices"] = _slices_for_file(fit.error_bars)
     header["labels"], keys = _labels_for_file(fit.labels)
     header["restore"], parts = _restorer_for_file(fit.restore)
+    left_out = fit.recipe.start.left_out
+    if left_out is not None:
+        header["left_out"], parts["left_out"] = left_out.of, left_out.entries
     return header, _errors_for_file(fit.error_bars) | keys | parts
 
 
@@ -151,12 +155,18 @@ def parts_of_fit(header: FitHeader, arrays: dict[str, NDArray[Any]], model: Mode
 
 
 def _with_starts(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> Recipe:
-    """Return the recipe with the models that its methods started from."""
+    """Return the recipe with the models that its methods started from, and the entries that were left out."""
     starts = [
         None if kind is None else read_model(kind, tuple(header.shape), _named(arrays, f"start{number}."))
         for number, kind in enumerate(header.starts)
     ]
-    return header.recipe.starting_from(starts) if starts else header.recipe
+    recipe = header.recipe.starting_from(starts) if starts else header.recipe
+    if header.left_out is None:
+        return recipe
+    entries = arrays.get("left_out", np.zeros(0))
+    if entries.ndim != 1 or entries.dtype != np.bool_:
+        raise ValueError("the entries that it left out must be a row of yes or no")
+    return replace(recipe, start=replace(recipe.start, left_out=LeftOut(entries.astype(np.bool_), header.left_out)))
 
 
 class Arrays(dict[str, NDArray[Any]]):
