@@ -363,7 +363,9 @@ class Work:
         return recipe, replace(scored.trial.results[0], model=model)
 
     def _corrupt_beside(self, model: Model) -> Booleans | None:
-        """Return which entries an answer of all entries takes for corrupt; None without a robust loss."""
+        """Return which entries were left out, or else which an answer takes for corrupt; None without a robust loss."""
+        if self._corrupt is not None:
+            return self._corrupt
         return are_outliers(self.task.observations, model) if is_robust(self.task.loss) else None
 
 
