@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tensorfill import Nort
 from tensorfill.choosing.search.base import PathPoint, Trial
 from tensorfill.choosing.search.candidates import LESS_PATIENCE, PATIENCE, Candidate, cannot_pass, is_past
+from tensorfill.choosing.search.nort_paths import PathFollower
 
 NOISE = np.random.default_rng(0).chisquare(1, 4_000)
 
@@ -67,3 +72,60 @@ def test_a_path_whose_gains_do_not_lead_past_the_rival_is_left(errors, cannot):
 def test_two_steps_lower_the_cut_twice():
     one = Candidate(1.0, 1.0, (1.0,))
     assert math.isclose(one.lower(2).cut, one.lower(1).lower(1).cut)
+
+
+class Scripted(PathFollower):
+    """A follower whose trials have given errors, each of the same work."""
+
+    def __init__(self, errors, *, matters=True, work=1.0):
+        super().__init__(Nort())
+        self.modes, self._most_ranks = (0, 1), (100, 100)
+        self._errors, self._each, self._noise = list(errors), work, NOISE
+        self._trials = SimpleNamespace(work=10.0, may_matter=lambda trial: matters, leader=None, rival=math.inf)
+        self.tried = []
+
+    def _first(self, candidate):
+        return self._try(candidate, None)
+
+    def _try(self, candidate, start, room=None, **rules):
+        self._trials.work += self._each
+        own = trial(self._errors[len(self.tried)])
+        point = replace(own.point, tried={"cut": candidate.cut})
+        self.tried.append(replace(own, point=point, candidate=candidate))
+        return self.tried[-1]
+
+    def _freed(self, candidate, start):
+        return candidate
+
+    def _is_full(self, last, start):
+        return False
+
+
+FALLING = [1.0 * 0.97**step for step in range(12)]
+
+
+def followed(errors, *, beside=(), **given):
+    follower = Scripted(errors, **given)
+    points = [
+        replace(trial(error).point, tried={"cut": cut})
+        for error, cut in zip(beside, 0.75 ** np.arange(1.0, 99.0), strict=False)
+    ]
+    with suppress(IndexError):
+        follower._follow(Candidate(1.0, 1.0, (0.5, 0.5)), None, beside=points)
+    return len(follower.tried)
+
+
+def test_a_path_that_is_clearly_behind_another_at_the_same_cuts_ends():
+    assert followed(FALLING) == len(FALLING)
+    assert followed(FALLING, beside=[0.8 * error for error in FALLING]) == PATIENCE
+    assert followed(FALLING, beside=[0.95 * error for error in FALLING]) == len(FALLING)
+    # The other one had come there in larger steps.
+    assert followed(FALLING, beside=[0.8]) == PATIENCE
+    # It is behind at the first two cuts only.
+    assert followed(FALLING, beside=[0.88, 0.88, 0.88]) == len(FALLING)
+
+
+def test_a_path_that_has_no_part_in_the_answer_costs_no_more_than_all_before_it():
+    assert followed(FALLING, matters=False, work=4.0) == 3
+    assert followed(FALLING, matters=False, work=1.0) == 11
+    assert followed(FALLING, matters=True, work=4.0) == len(FALLING)

@@ -55,9 +55,10 @@ class NortSearch(PathFollower):
             return
         ahead = self._mode_ahead(top)
         alone = [] if ahead is None else self._follow(ahead, None)
+        beside = [point for point in self._points if alone and point.modes == alone[0].point.modes]
         # What is noise in one mode alone need not be noise if all modes are regularised.
         noise, self._edges = self._edges, {}
-        path = self._follow(top, None, simpler=trials.leader if alone else None)
+        path = self._follow(top, None, beside=beside)
         yield
         if has_many_ranks(trials.leader) and not self._is_in_reach(trials.leader):
             return

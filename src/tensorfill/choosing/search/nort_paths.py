@@ -17,7 +17,7 @@ from ...models import Model
 from ...penalties import Nuclear, weight_for_cut
 from ...penalties.family import make_family
 from .base import PathPoint, Trial
-from .candidates import PATIENCE, Candidate, NoiseEdge, cannot_pass, has_many_ranks, is_past, is_worse
+from .candidates import CLEARLY_WORSE, PATIENCE, Candidate, NoiseEdge, cannot_pass, has_many_ranks, is_past, is_worse
 from .trials import Trials
 
 REACH, LESS_REACH = 2.0, 1.2
@@ -60,7 +60,6 @@ class PathFollower:
         self._is_zero = False
         self._edges: dict[float | None, NoiseEdge] = {}
         self._points: list[PathPoint] = []
-        self._cost = 0.0
         self._best_at: dict[float, Trial] = {}
         self._firsts: dict[Candidate, Trial] = {}
 
@@ -98,8 +97,6 @@ class PathFollower:
             early=early,
         )
         self._points.append(trial.point)
-        # The numbers that its iterations computed, because times would differ from run to run.
-        self._cost += sum(result.history[-1].iteration * result.model.nbytes for result in trial.results)
         # A q that follows the ranks does not identify the path.
         q = self._family.first if self._family.follows_rank else candidate.q
         if trial.beats(self._best_at.get(q)):
@@ -146,17 +143,18 @@ class PathFollower:
         return Candidate(largest or 1.0, q, (1 / len(self.modes),) * len(self.modes))
 
     def _follow(
-        self, above: Candidate, start: Trial | None, rival: Trial | None = None, simpler: Trial | None = None
+        self, above: Candidate, start: Trial | None, rival: Trial | None = None, beside: Sequence[PathPoint] = ()
     ) -> list[Trial]:
         """Try the candidates below one, each with a warm start, until the score has clearly worsened.
 
-        A `rival` is the best of other paths; a path that cannot beat it ends early. While a `simpler` answer is better,
-        a path costs no more than all that was tried before it.
+        A `rival` is the best of other paths; a path that cannot beat it ends early. So does one that is clearly worse
+        than the points of a path `beside` it at the same cuts, and one that has cost as much as all that was tried
+        before it while the best answer of other methods leaves it no part.
 
         Returns the trials from a few points before the best on; earlier ones are freed to save memory.
         """
         trials: list[Trial] = []
-        best, points, began = 0, 0, self._cost
+        best, points, behind, began = 0, 0, 0, self._trials.work
         candidate = above.lower(1)
         while True:
             if start is None:
@@ -167,6 +165,7 @@ class PathFollower:
                     last = self._without_noise(last, start)
             trials.append(last)
             points += 1
+            behind = behind + 1 if _is_behind(last, beside) else 0
             if last.beats(trials[best]):
                 best = len(trials) - 1
             if (
@@ -175,7 +174,8 @@ class PathFollower:
                 or self._levels_off(trials)
                 or (rival is not None and rival.beats(last) and cannot_pass(trials, rival.point.held_out))
                 or (has_many_ranks(last) and cannot_pass(trials, self._least_reach))
-                or (simpler is not None and self._cost > 2 * began and simpler.beats(last))
+                or behind >= PATIENCE
+                or (self._trials.work > 2 * began and not self._trials.may_matter(trials[best]))
             ):
                 break
             highest = trials[best].candidate.lower(-LEAD).cut * (1 + 1e-9)
@@ -249,3 +249,9 @@ class PathFollower:
             ranks = tuple(max(rank, 1) for rank in self.ranks(kept))
             self._edges[full.candidate.noise] = NoiseEdge(full.candidate.cut, ranks)
         return kept
+
+
+def _is_behind(trial: Trial, beside: Sequence[PathPoint]) -> bool:
+    """Return whether a trial is clearly worse than another path was when it had come to the same cut."""
+    reached = [point.held_out for point in beside if point.cut >= trial.point.cut * (1 - 1e-9)]
+    return bool(reached) and trial.point.held_out > CLEARLY_WORSE * min(reached)
