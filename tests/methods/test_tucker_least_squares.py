@@ -73,13 +73,17 @@ def row_features(model, coords, mode):
     return np.moveaxis(whole, mode, -1)[tuple(np.delete(coords, mode, axis=1).T)]
 
 
-@pytest.fixture(params=["direct", "gradients"])
+@pytest.fixture(params=["direct", "gradients", "direct after all"])
 def core_solver(request, monkeypatch):
-    """Solve for the core with a normal matrix, or by conjugate gradients to the end."""
-    if request.param == "gradients":
+    """Solve for the core with a normal matrix, by conjugate gradients to the end, or with the matrix after a step."""
+    if request.param != "direct":
         monkeypatch.setattr(tucker_least_squares, "MOST_DIRECT", 0)
-        monkeypatch.setattr(tucker_least_squares, "GRADIENT_STEPS", 500)
         monkeypatch.setattr(tucker_least_squares, "GRADIENT_TOLERANCE", 1e-10)
+    if request.param == "gradients":
+        monkeypatch.setattr(tucker_least_squares, "MOST_IN_NORMAL", 0)
+        monkeypatch.setattr(tucker_least_squares, "MOST_STEPS", 500)
+    if request.param == "direct after all":
+        monkeypatch.setattr(tucker_least_squares, "FEW_STEPS", 1)
 
 
 @pytest.mark.usefixtures("core_solver")

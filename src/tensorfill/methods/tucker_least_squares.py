@@ -37,9 +37,15 @@ RIDGE = 1e-8
 MOST_DIRECT = 512
 """A larger block of the core is solved for by conjugate gradients, without a normal matrix."""
 
-GRADIENT_STEPS = 40
 GRADIENT_TOLERANCE = 1e-4
-"""Conjugate gradients for the core end after this many steps, or when the gradient has decreased to this share."""
+"""Conjugate gradients for the core end when the gradient has decreased to this share."""
+
+FEW_STEPS, MOST_STEPS = 10, 40
+"""They take the first number of steps where entries are spread evenly. Where they take more, the normal matrix is
+cheaper; and where that would be too large, they end after the second number."""
+
+MOST_IN_NORMAL = 2_000
+"""The largest size of a block for which there is a normal matrix."""
 
 LEAST_CORE = 1e-3
 """The least mean square of the core, relative to that which the entries would need."""
@@ -160,9 +166,11 @@ class LeastSquares:
 
         The features x_p are ``kron(A_1[i_1], A_2[i_2], ..)``.
         """
-        if self._core[0].size > MOST_DIRECT:
-            self._fit_core_by_gradients()
-            return
+        if self._core[0].size <= MOST_DIRECT or not self._fit_core_by_gradients():
+            self._fit_core_directly()
+
+    def _fit_core_directly(self) -> None:
+        """Solve for the core with the normal matrix of each block."""
         rows = FactorRows(self._factors)
         features, pairs = padded(self._factors[-1]), padded(_pairs(self._factors[-1]))
         sizes = rows.ranks * (rows.ranks + 1) // 2
@@ -191,8 +199,11 @@ class LeastSquares:
             left += float(solution @ normal @ solution - 2 * rhs @ solution)
         self._remember(left)
 
-    def _fit_core_by_gradients(self) -> None:
-        """Solve for the core by conjugate gradients, whose products cost one rank per entry."""
+    def _fit_core_by_gradients(self) -> bool:
+        """Solve for the core by conjugate gradients, whose products cost one rank per entry.
+
+        Returns whether the core has been solved for; if not, too many steps are needed.
+        """
         rows, shape = FactorRows(self._factors), (len(self._core), self._core[0].size)
         entries = self._coords, self._groups
         shrinkage = self._core_shrinkage()
@@ -201,7 +212,8 @@ class LeastSquares:
         gradient = sums_over_blocks(*entries, residuals, rows, shape) - shrinkage * core
         enough = GRADIENT_TOLERANCE * float(np.linalg.norm(sums_over_blocks(*entries, self._values, rows, shape)))
         direction, square = gradient, float(np.vdot(gradient, gradient))
-        for _ in range(GRADIENT_STEPS):
+        has_matrix = shape[1] <= MOST_IN_NORMAL
+        for _ in range(FEW_STEPS if has_matrix else MOST_STEPS):
             if math.sqrt(square) <= enough:
                 break
             check_time()
@@ -212,8 +224,11 @@ class LeastSquares:
             gradient = sums_over_blocks(*entries, residuals, rows, shape) - shrinkage * core
             square, last = float(np.vdot(gradient, gradient)), square
             direction = gradient + (square / last) * direction
+        if has_matrix and math.sqrt(square) > enough:
+            return False
         self._core[...] = core.reshape(self._core.shape)
         self._remember(float(residuals @ residuals))
+        return True
 
     def fit_rows(self, mode: int) -> None:
         """Solve for the rows of the factor of a mode.
