@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tensorfill.algebra import svd
 from tensorfill.algebra.operators import DenseUnfolding
-from tensorfill.algebra.svd import exact_svd, gram_svd, orthonormal, subspace_svd
+from tensorfill.algebra.pieces import PIECE
+from tensorfill.algebra.svd import exact_svd, gram_svd, orthonormal, subspace_svd, turned
 from tests.strategies import generators
 
 
@@ -30,6 +31,25 @@ def assert_within(block, q, tolerance):
     length = np.linalg.norm(block, axis=0)
     unit = block[:, length > 0] / length[length > 0]
     np.testing.assert_allclose(q @ (q.T @ unit), unit, atol=tolerance)
+
+
+class TestTurned:
+    @pytest.mark.parametrize("rows", [5, PIECE + 3])
+    def test_a_block_keeps_its_memory_if_it_has_the_size(self, rows):
+        rng = np.random.default_rng(0)
+        block, square, narrow = rng.standard_normal((rows, 3)), rng.standard_normal((3, 3)), rng.standard_normal((3, 2))
+        before = block.copy()
+        np.testing.assert_allclose(turned(block, narrow), before @ narrow)
+        np.testing.assert_array_equal(block, before)
+        same = turned(block, square)
+        assert same is block
+        np.testing.assert_allclose(block, before @ square, rtol=1e-12, atol=1e-12)
+
+    def test_an_orthonormal_basis_leaves_the_block_alone(self):
+        block = np.random.default_rng(0).standard_normal((50, 3)) + 10.0  # nearly parallel, so turned twice
+        before = block.copy()
+        assert_orthonormal(orthonormal(block))
+        np.testing.assert_array_equal(block, before)
 
 
 class TestOrthonormal:

@@ -10,6 +10,7 @@ import scipy.linalg
 
 from .._support.clock import check_time
 from .._support.types import Floats
+from .pieces import PIECE
 from .tall import Tall, V
 
 
@@ -130,11 +131,21 @@ WELL_CONDITIONED = 0.1
 
 def orthonormal(block: V) -> V:
     """Return an orthonormal basis of the columns of a tall `block`; nearly dependent columns are whitened again."""
-    for _ in range(3):
+    for number in range(3):
         mix, least = whitening(block)
-        block = block @ mix
+        block = block @ mix if number == 0 else turned(block, mix)
         if least > WELL_CONDITIONED:
             break
+    return block
+
+
+def turned(block: V, mix: Floats) -> V:
+    """Return ``block @ mix``, in the memory of the block if it has the size: new memory of a long one is slow."""
+    if not isinstance(block, np.ndarray) or mix.shape != (block.shape[1],) * 2:
+        return block @ mix
+    for first in range(0, len(block), PIECE):
+        rows = block[first : first + PIECE]
+        rows[...] = rows @ mix
     return block
 
 
@@ -172,7 +183,7 @@ def _svd_by_products(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     exact = matrix.astype(np.float64, copy=False)
     basis = orthonormal(exact)
     u, s, vt = np.linalg.svd(basis.T @ exact, full_matrices=False)
-    return (basis @ u).astype(matrix.dtype, copy=False), s.astype(matrix.dtype), vt.astype(matrix.dtype)
+    return turned(basis, u).astype(matrix.dtype, copy=False), s.astype(matrix.dtype), vt.astype(matrix.dtype)
 
 
 def exact_svd(matrix: Floats) -> Decomposition[Floats]:
