@@ -58,7 +58,7 @@ WORK = {
         Problem(ENTRIES, Square()), nothing(ENTRIES.shape), clock
     ),
     "neighbours": lambda clock: NEAR.predict(DENSE, np.random.default_rng(0), clock),
-    "quartiles": lambda clock: NEAR.upper_quartile(DENSE, clock),
+    "quartiles": lambda clock: NEAR.upper_quartile(DENSE, np.arange(DENSE.size), clock),
     "the width of a kernel": lambda clock: best_width(PLACES, ENTRIES, 0, np.random.default_rng(0), clock),
     "directions": lambda clock: (lambda growth: growth.directions(growth.zero()))(
         Growth(CUBE, np.random.default_rng(0), clock)

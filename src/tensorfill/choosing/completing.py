@@ -37,7 +37,7 @@ from .holdout.resemblance import MISSING, sample_of_missing, weights_of
 from .holdout.splits import Split, fitted_and_held_out, whole_split
 from .judging import corrupt_entries
 from .outliers import are_outliers
-from .recipe import LeftOut, Portion, Recipe, Start
+from .recipe import Omitted, Portion, Recipe, Start
 from .run import run, status_of
 from .scored import Scored
 from .search.base import PathPoint
@@ -289,9 +289,9 @@ class Work:
         return Problem(self.fitted, Square())
 
     @property
-    def _left_out(self) -> LeftOut | None:
+    def _left_out(self) -> Omitted | None:
         """The corrupt entries that were left out, for a repetition."""
-        return None if self._corrupt is None else LeftOut(self._corrupt, self._given.fingerprint)
+        return None if self._corrupt is None else Omitted(self._corrupt, self._given.fingerprint)
 
     def _refitted(self, contest: Contest, scored: Scored) -> tuple[Recipe, Result]:
         """Fit all entries with what was chosen."""

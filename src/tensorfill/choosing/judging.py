@@ -309,7 +309,7 @@ def _scores(
     if around is not None:
         dense = np.full(math.prod(observations.shape), np.nan)
         dense[observations.positions[judged]] = errors[judged]
-        near = around.upper_quartile(dense, clock)[observations.positions]
+        near = around.upper_quartile(dense, observations.positions, clock)
         near = np.where(np.isnan(near), usual, near)
     return np.nan_to_num(errors / (USUAL * usual + near + spread + np.finfo(np.float64).tiny))
 

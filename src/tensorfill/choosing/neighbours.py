@@ -18,6 +18,8 @@ import numpy as np
 
 from .._support.clock import Clock
 from .._support.types import Floats, Integers
+from ..algebra.loops import loops
+from ..algebra.plain.quantiles import predictions
 from ..observations import Observations
 from .stages.smooth_field import ALIKE, FEWEST_PAIRS, LARGEST, SMALLEST_MODE, neighbour_differences
 
@@ -116,30 +118,30 @@ class Neighbourhood:
         padded = self._padded(values)
         kinds = self._best(list(self._predictions()), padded, self._sample(values, rng))
         median, spread = np.full((2, len(values)), np.nan)
-        for part, places in self._parts(len(kinds)):
+        for part, places in self._parts(np.arange(len(values)), len(kinds)):
             clock.check()
-            predicted = _predicted(padded, places, kinds)
-            quartiles = _quantiles(predicted, (0.25, 0.5, 0.75))
-            enough = np.count_nonzero(np.isfinite(predicted), axis=1) >= FEWEST_PREDICTIONS
-            median[part], spread[part] = quartiles[1], np.where(enough, quartiles[2] - quartiles[0], np.inf)
+            quartiles, count = _quantiles(padded, places, kinds, (0.25, 0.5, 0.75))
+            median[part] = quartiles[1]
+            spread[part] = np.where(count >= FEWEST_PREDICTIONS, quartiles[2] - quartiles[0], np.inf)
         return median, spread
 
-    def upper_quartile(self, values: Floats, clock: Clock | None = None) -> Floats:
-        """Return the upper quartile of the values of the neighbours of each entry, up to two steps away.
+    def upper_quartile(self, values: Floats, positions: Integers, clock: Clock | None = None) -> Floats:
+        """Return the upper quartile of the values of the neighbours of some entries, up to two steps away.
 
         It raises `TimeUp` when the clock expires.
         """
         clock = clock or Clock()
-        return clock.journal.recall(("quartiles", self, values), lambda _: self._upper_quartile(values, clock))
+        asked = ("quartiles", self, values, positions)
+        return clock.journal.recall(asked, lambda _: self._upper_quartile(values, positions, clock))
 
-    def _upper_quartile(self, values: Floats, clock: Clock) -> Floats:
+    def _upper_quartile(self, values: Floats, positions: Integers, clock: Clock) -> Floats:
         padded = self._padded(values)
         steps = list(self._steps())
         near = [(step,) for _, step in steps] + [(a + b,) for (_, a), (_, b) in self._pairs(steps)]
-        result = np.full(len(values), np.nan)
-        for part, places in self._parts(len(near)):
+        result = np.full(len(positions), np.nan)
+        for part, places in self._parts(positions, len(near)):
             clock.check()
-            result[part] = _quantiles(_predicted(padded, places, near), (0.75,))[0]
+            result[part] = _quantiles(padded, places, near, (0.75,))[0][0]
         return result
 
     @property
@@ -175,13 +177,12 @@ class Neighbourhood:
         moved = [index + width for index, width in zip(coords, self._widths, strict=True)]
         return np.ravel_multi_index(moved, self._padded_shape)
 
-    def _parts(self, kinds: int) -> Iterator[tuple[slice, Integers]]:
-        """Yield parts of the entries, and their positions among the padded ones."""
-        size = math.prod(self.shape)
+    def _parts(self, positions: Integers, kinds: int) -> Iterator[tuple[slice, Integers]]:
+        """Yield parts of some entries, and their positions among the padded ones."""
         length = max(AT_ONCE // max(kinds, 1), 1)
-        for first in range(0, size, length):
-            part = slice(first, min(first + length, size))
-            yield part, self._places(np.arange(part.start, part.stop))
+        for first in range(0, len(positions), length):
+            part = slice(first, min(first + length, len(positions)))
+            yield part, self._places(positions[part])
 
     def _sample(self, values: Floats, rng: np.random.Generator) -> Integers:
         known = np.flatnonzero(np.isfinite(values))
@@ -219,7 +220,7 @@ class Neighbourhood:
         """Return the kinds of predictions that are about as good as the best on a sample of entries."""
         errors = []
         for kind in kinds:
-            error = np.abs(_predicted(padded, sample, [kind])[:, 0] - padded[sample])
+            error = np.abs(predictions(padded, sample, _steps_of([kind]))[:, 0] - padded[sample])
             error = error[np.isfinite(error)]
             errors.append(bounded_mean(error) if len(error) >= FEWEST_PAIRS else math.inf)
         order = np.argsort(errors, kind="stable")[:MOST_PREDICTIONS]
@@ -227,21 +228,15 @@ class Neighbourhood:
         return [kinds[number] for number in order if errors[number] <= limit and math.isfinite(errors[number])]
 
 
-def _predicted(padded: Floats, places: Integers, kinds: Sequence[Offsets]) -> Floats:
-    """Return the predictions, with a row for each place and a column for each kind."""
-    found = np.empty((len(places), len(kinds)), dtype=padded.dtype)
-    for column, kind in enumerate(kinds):
-        found[:, column] = padded[places + kind[0]]
-        if len(kind) > 1:
-            found[:, column] += padded[places + kind[1]] - padded[places + kind[2]]
-    return found
+def _steps_of(kinds: Sequence[Offsets]) -> Integers:
+    """Return a row of three distances for each kind of prediction; the last two are equal if they take no part."""
+    return np.array([kind if len(kind) > 1 else (*kind, 0, 0) for kind in kinds], dtype=np.int64).reshape(-1, 3)
 
 
-def _quantiles(rows: Floats, shares: Sequence[float]) -> Floats:
-    """Return these quantiles of the numbers in each row, without interpolation; NaN for a row without numbers."""
-    if rows.shape[1] == 0:
-        return np.full((len(shares), len(rows)), np.nan)
-    rows.sort(axis=1)
-    count = rows.shape[1] - np.count_nonzero(np.isnan(rows), axis=1)
-    places = [np.minimum((share * count).astype(np.int64), np.maximum(count - 1, 0)) for share in shares]
-    return np.stack([np.take_along_axis(rows, place[:, None], axis=1)[:, 0] for place in places])
+def _quantiles(
+    padded: Floats, places: Integers, kinds: Sequence[Offsets], shares: Sequence[float]
+) -> tuple[Floats, Integers]:
+    """Return these quantiles of the predictions of each place, and how many predictions it has."""
+    out = np.empty((len(shares), len(places)))
+    module = loops("quantiles", len(places), len(places) * len(kinds))
+    return out, module.quantiles_of_predictions(padded, places, _steps_of(kinds), np.array(shares), out)

@@ -45,7 +45,7 @@ class Portion:
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class Omitted:
     """Which entries were judged corrupt and left out, for a repetition with the same data.
 
     Parameters
@@ -76,7 +76,7 @@ class Start:
 
     model: Model | None = field(default=None, repr=False)
     thoroughly: bool = False
-    left_out: LeftOut | None = field(default=None, repr=False)
+    left_out: Omitted | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

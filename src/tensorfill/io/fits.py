@@ -18,7 +18,7 @@ from ..adapters.registry import rebuilt
 from ..adapters.restoring import Restorer
 from ..choosing.error_bars import ErrorBars, SliceErrors
 from ..choosing.holdout.held_out import HeldOut
-from ..choosing.recipe import LeftOut, Recipe
+from ..choosing.recipe import Omitted, Recipe
 from ..choosing.search.base import Path as SearchPath
 from ..labels import Labels
 from ..methods.base import History
@@ -166,7 +166,7 @@ def _with_starts(header: FitHeader, arrays: dict[str, NDArray[Any]]) -> Recipe:
     entries = arrays.get("left_out", np.zeros(0))
     if entries.ndim != 1 or entries.dtype != np.bool_:
         raise ValueError("the entries that it left out must be a row of yes or no")
-    return replace(recipe, start=replace(recipe.start, left_out=LeftOut(entries.astype(np.bool_), header.left_out)))
+    return replace(recipe, start=replace(recipe.start, left_out=Omitted(entries.astype(np.bool_), header.left_out)))
 
 
 class Arrays(dict[str, NDArray[Any]]):
