@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorfill.algebra.component import Component
-from tensorfill.algebra.extrapolation import extrapolated
+from tensorfill.algebra.extrapolation import extrapolated, extrapolated_into
 from tests.strategies import dense_component, generators, random_component, shapes
 
 SHAPE = (8, 7, 6)
@@ -81,3 +81,17 @@ def test_single_precision_stays_single():
     now, before = (random_component(rng, SHAPE, 1, 3).astype(np.dtype(np.float32)) for _ in range(2))
     found = extrapolated(now, before, 0.4)
     assert {found.u.dtype, found.s.dtype, found.v.dtype} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("ranks", [(1, 4), (3, 3), (5, 4), (7, 7), (9, 5), (13, 2)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_pieces_of_the_rows_give_the_same_as_all(ranks, dtype):
+    """Whatever the widths are, and with fewer rows in the last piece."""
+    rng, shape = np.random.default_rng(0), (13, 139, 151)
+    now, before = (random_component(rng, shape, 0, rank, dtype) for rank in ranks)
+    kept = now.v.copy(), before.v.copy()
+    one, other = extrapolated(now, before, 0.4), extrapolated_into(np.full_like(now.v, np.nan), now, before, 0.4)
+    for first, second in zip((one.u, one.s, one.v), (other.u, other.s, other.v), strict=True):
+        np.testing.assert_allclose(first, second, atol=1e3 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(kept[0], now.v)
+    np.testing.assert_array_equal(kept[1], before.v)

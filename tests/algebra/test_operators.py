@@ -180,6 +180,16 @@ class TestShares:
         check_entries(made, coords, shape, rng)
         check_products(made, coords, shape, rng, block=2)
 
+    @pytest.mark.parametrize(("shape", "bits"), [((2**16, 3, 2), 16), ((2, 2**16 + 1, 3), 32)])
+    def test_places_are_no_wider_than_their_numbers(self, shape, bits):
+        coords = np.array([[0, 0, 0], np.array(shape) - 1])
+        made = pattern_of(coords, shape)
+        for mode in range(3):
+            assert made.rows[mode].dtype == f"u{bits // 8}"
+            assert made.cols[mode].dtype == np.uint32
+            assert made.rows[mode].tolist() == [0, shape[mode] - 1]
+            assert made.cols[mode].tolist() == [0, columns(shape, mode) - 1]
+
     def test_some_modes_only(self):
         shape, rng = (6, 5, 4), np.random.default_rng(0)
         coords = np.argwhere(rng.random(shape) < 0.5)

@@ -141,6 +141,37 @@ def test_a_point_of_the_sparse_storage_is_refused_by_the_dense_one():
         dense.square(point)
 
 
+def test_the_values_of_a_released_point_make_room_for_the_next_one():
+    shape, rng = (4, 5, 6), np.random.default_rng(0)
+    obs = Observations.from_dense(np.where(rng.random(shape) < 0.5, 1.0, np.nan))
+    storage, weights = SparseStorage(obs, range(3)), (0.2, 0.3, 0.5)
+    points = [storage.point(random_components(rng, shape), weights) for _ in range(2)]
+    seen = [point.seen.copy() for point in points]
+    beyond = storage.extrapolated(*points, 0.5)
+    assert np.shares_memory(beyond.seen, points[1].seen)
+    close(beyond.seen, 1.5 * seen[0] - 0.5 * seen[1])
+    np.testing.assert_array_equal(points[0].seen, seen[0])
+    storage.release(beyond)
+    again = storage.point(points[0].components, weights)
+    assert np.shares_memory(again.seen, beyond.seen)
+    np.testing.assert_array_equal(again.seen, seen[0])
+    storage.release(again)
+    single = [part.astype(np.dtype(np.float32)) for part in points[0].components]
+    assert storage.point(single, weights).seen.dtype == np.float32
+
+
+def test_no_step_beyond_a_point_leaves_it_as_it_is():
+    shape, rng = (4, 5, 6), np.random.default_rng(0)
+    obs = Observations.from_dense(np.where(rng.random(shape) < 0.5, 1.0, np.nan))
+    for storage in both(obs):
+        point = storage.point(random_components(rng, shape), (0.2, 0.3, 0.5))
+        seen = point.seen.copy()
+        beyond = storage.extrapolated(point, point, 0.5)
+        close(beyond.seen, seen)
+        beyond.seen[:] = np.nan
+        np.testing.assert_array_equal(point.seen, seen)
+
+
 def use_once(shape, count):
     """Ask the sparse storage of a tensor every question that a method asks, in every mode."""
     rng = np.random.default_rng(0)

@@ -193,6 +193,38 @@ class TestSubspace:
         assert [part.dtype for part in parts] == [np.float32] * 3
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nearly_dependent_directions_need_no_second_product(monkeypatch, dtype):
+    """Whitening the block twice is as accurate, down to angles of the square root of rounding."""
+    rng = np.random.default_rng(0)
+    left, right = basis(rng, 40, 4), basis(rng, 70, 4)
+    matrix = ((left * [8.0, 4.0, 2.0, 1.0]) @ right.T).astype(dtype)
+    mix = np.eye(4)
+    mix[:, 1] += 3 * mix[:, 0]
+    mix[:, 3] += 2 * mix[:, 0]
+    start = (left @ mix).astype(dtype)
+    expected = svd.whitening(matrix.T @ start)[1]
+    assert np.sqrt(np.finfo(dtype).eps) < expected < 0.01
+    monkeypatch.setattr(DenseUnfolding, "right", refuse_twice(DenseUnfolding.right))
+    found = subspace_svd(DenseUnfolding(matrix, 0), start, 1)
+    tolerance = 2e3 * np.finfo(dtype).eps
+    assert_orthonormal(found.v(), tolerance)
+    np.testing.assert_allclose(found.s, [8, 4, 2, 1], atol=8 * tolerance)
+    np.testing.assert_allclose((found.u * found.s) @ found.v().T, matrix, atol=8 * tolerance)
+
+
+def refuse_twice(product):
+    """Return a product that is refused when it is asked for again."""
+    asked = []
+
+    def once(*given):
+        assert not asked
+        asked.append(True)
+        return product(*given)
+
+    return once
+
+
 @pytest.mark.parametrize("size", [(5, 30), (30, 5), (8, 8), (1, 6), (6, 1)])
 def test_exact_svd(size):
     matrix = np.random.default_rng(0).standard_normal(size)

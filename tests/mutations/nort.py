@@ -50,15 +50,15 @@ MUTANTS = (
     Mutant(
         "the gradient is too long",
         SOLVER,
-        "self._problem.gradient(point.seen, -1 / self._regulariser.tau)",
-        "self._problem.gradient(point.seen, -1.0)",
+        "problem.gradient(point.seen, -step, ",
+        "problem.gradient(point.seen, -1.0, ",
         STEPS,
     ),
     Mutant(
         "the step along a graph is too long",
         SOLVER,
-        "(roughness, 1 / self._regulariser.tau)",
-        "(roughness, 1.0)",
+        "(problem.roughness, step)",
+        "(problem.roughness, 1.0)",
         STEPS,
     ),
     Mutant(

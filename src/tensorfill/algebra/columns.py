@@ -38,10 +38,10 @@ from .._support.parallel import in_rounds
 from .._support.types import Floats, Integers
 from .component import Component, scaled
 from .extrapolation import extrapolated
-from .pattern import SMALLEST_SHARE, in_registers
+from .pattern import SMALLEST_SHARE, as_column, as_row, in_registers
 from .storage import LocalPoint, LocalUnfoldings, Point, Smoothing, beyond
 from .svd import RoundTrip
-from .unfolding import Shape, column_index
+from .unfolding import Shape, column_index, smallest_index_type
 
 if TYPE_CHECKING:
     from ..observations import Observations
@@ -115,11 +115,16 @@ class ColumnStorage:
     def __init__(self, observations: Observations, modes: Sequence[int]) -> None:
         self.shape, coords = observations.shape, observations.coords
         self.kept = {mode: observed_columns(coords, self.shape, mode) for mode in modes}
-        self.rows = {mode: np.array(coords[:, mode], dtype=np.int64) for mode in modes}
-        self.cols = {mode: np.searchsorted(self.kept[mode], column_index(coords, self.shape, mode)) for mode in modes}
+        self.rows = {mode: as_row(coords[:, mode], self.shape) for mode in modes}
+        self.cols = {mode: as_column(self._stored_column(coords, mode)) for mode in modes}
         self.runs = np.array([[0, len(coords)]])
         pairs = itertools.combinations(sorted(modes), 2)
         self._meetings = {pair: meeting(self.kept, self.shape, *pair) for pair in pairs}
+
+    def _stored_column(self, coords: Integers, mode: int) -> Integers:
+        """Return the place of the column of each entry among the stored ones."""
+        found = np.searchsorted(self.kept[mode], column_index(coords, self.shape, mode))
+        return found.astype(smallest_index_type(len(coords)), copy=False)
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         """Return the results of tasks, one for each mode."""
@@ -234,9 +239,8 @@ class ColumnUnfolding:
             near, far = self.storage.sides(self.mode, other.mode)
             first, second = (far, other.v, scaled(other, 1.0)), (near, own.v, scaled(own, 1.0))
             loops.add_difference(*first, *second, weight, a, out, False)
-        kernels.add_products(
-            self.storage.rows[self.mode], self.storage.cols[self.mode], self.values, a, self.storage.runs, out
-        )
+        rows, cols = self.storage.rows[self.mode], self.storage.cols[self.mode]
+        kernels.add_products(False, rows, cols, self.values, a, self.storage.runs, out)
         return out
 
     def right(self, b: Floats) -> Floats:
@@ -251,9 +255,8 @@ class ColumnUnfolding:
             near, far = self.storage.sides(self.mode, other.mode)
             first, second = (near, own.v, scaled(own, 1.0)), (far, other.v, scaled(other, 1.0))
             loops.add_difference(*first, *second, -weight, b, out, True)
-        kernels.add_products(
-            self.storage.cols[self.mode], self.storage.rows[self.mode], self.values, b, self.storage.runs, out
-        )
+        rows, cols = self.storage.rows[self.mode], self.storage.cols[self.mode]
+        kernels.add_products(True, rows, cols, self.values, b, self.storage.runs, out)
         return out
 
     @property

@@ -78,16 +78,16 @@ class CrossModeProduct:
         if self._is_own:
             own: Floats = self._u.T @ a
             return own
-        before, after = sizes_around(self.shape, self.mode, without=self.component.mode)
-        width = a.shape[1]
-        if before == 1 or whole_registers(width, a.dtype) > width:
-            v = self.component.v.reshape(before, self.shape[self.mode], after * self.component.rank)
-            return np.ascontiguousarray((a.T @ v).transpose(0, 2, 1)).reshape(before * v.shape[2], width)
         from .compiled import kernels
 
-        panels = self.zero_panels(width)
-        kernels.contract(False, _writable(self.component.v), np.ascontiguousarray(a), before, panels)
-        return panels
+        before, _ = sizes_around(self.shape, self.mode, without=self.component.mode)
+        # Columns of zeros fill the last register: what does not fill one is multiplied number by number.
+        width = a.shape[1]
+        filled = np.zeros((len(a), whole_registers(width, a.dtype)), dtype=a.dtype)
+        filled[:, :width] = a
+        panels = self.zero_panels(filled.shape[1])
+        kernels.contract(False, _writable(self.component.v), filled, before, panels)
+        return np.ascontiguousarray(panels[:, :width])
 
     def term(self, panels: Floats) -> Term:
         """Return the arguments of the loop over the columns: stage two of a left product, one of a right product."""

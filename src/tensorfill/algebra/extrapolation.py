@@ -6,6 +6,7 @@ import numpy as np
 
 from .._support.types import Floats
 from .component import Component, LowRank
+from .pieces import in_pieces
 from .svd import whitening_by
 from .tall import V
 
@@ -42,9 +43,16 @@ def extrapolated_into(out: Floats, now: Component, before: Component, gamma: flo
     if now.rank == 0:
         return _back(before, gamma)
     mix = _mix(now, before, gamma)
-    w = np.matmul(before.v, mix, out=out)
-    w += now.v
-    return _projected(now, before, gamma, mix, w, before.v.T @ now.v)
+
+    def fill(rows: slice) -> Floats:
+        w, v, old = out[rows], now.v[rows], before.v[rows]
+        np.matmul(old, mix, out=w)
+        w += v
+        return old.T @ v
+
+    # A few rows at a time stay in the cache for all three products.
+    overlap = sum(in_pieces(len(out), fill, width=now.rank), np.zeros_like(mix))
+    return _projected(now, before, gamma, mix, out, overlap)
 
 
 def _back(before: LowRank[V], gamma: float) -> LowRank[V]:

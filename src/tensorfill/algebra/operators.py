@@ -63,14 +63,21 @@ class SparsePlusLowRank:
         size, length = self.shape
         if size > LARGEST_GRAM or any(component.rank for _, component in self.components):
             return None
-        rows, cols = (index[self.mode].astype(np.int64) for index in (self.pattern.rows, self.pattern.cols))
-        counts = np.bincount(cols, minlength=length)
+        rows, cols = self.pattern.rows[self.mode], self.pattern.cols[self.mode]
+        counts = np.bincount(cols.astype(np.int64), minlength=length)
         if counts @ counts > MOST_PAIRS * len(cols):
             return None
-        matrix = scipy.sparse.coo_array((self.values.astype(np.float64), (rows, cols)), shape=self.shape).tocsc()
         off_diagonal = loops("gram", len(cols), int(counts @ counts)).off_diagonal_gram
-        gram = off_diagonal(matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64), matrix.data, size)
-        gram[np.diag_indices(size)] = np.bincount(matrix.indices, weights=matrix.data**2, minlength=size)
+        gram = np.zeros((size, size))
+        # One range of columns after the other: copies of all entries would take more memory than an iteration.
+        for share in self._shares:
+            first, last = share.pieces[0, 0], share.pieces[-1, 1]
+            here = np.flatnonzero((cols >= first) & (cols < last))
+            place = rows[here].astype(np.int64), cols[here].astype(np.int64) - first
+            values = self.values[here].astype(np.float64, copy=False)
+            matrix = scipy.sparse.coo_array((values, place), shape=(size, last - first)).tocsc()
+            gram += off_diagonal(matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64), matrix.data, size)
+            gram[np.diag_indices(size)] += np.bincount(place[0], weights=values**2, minlength=size)
         found = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)[1]
         return np.ascontiguousarray(found[:, ::-1], dtype=self.values.dtype)
 

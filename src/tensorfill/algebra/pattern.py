@@ -12,6 +12,7 @@ does not depend on the number of threads, and so no result does. The entries sta
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 import threading
@@ -26,12 +27,12 @@ from .._support.parallel import MOST_PARTS, side_by_side
 from .._support.types import Floats, Integers
 from .component import Component, WeightedComponent, scaled
 from .svd import lanes_of
-from .unfolding import Shape, column_index, columns, leading_mode
+from .unfolding import Shape, column_index, columns, leading_mode, smallest_index_type
 
 SMALLEST_SHARE = 2**14
 """With fewer entries than this, another thread costs more time than it saves."""
 
-CACHED_BYTES, ROW_BYTES = 2**18, 64
+CACHED_BYTES, ROW_BYTES = 2**19, 64
 """The bytes of a core's cache for the columns of a piece, and the bytes of one column with the usual eight numbers."""
 
 SHORTEST_RUN = 16
@@ -72,26 +73,27 @@ class SparsePattern:
     def __init__(self, coords: Integers, shape: Shape, modes: Sequence[int]) -> None:
         self.shape = shape
         self.count = len(coords)
-        self.rows = {mode: _unsigned(np.ascontiguousarray(coords[:, mode])) for mode in modes}
-        self.cols = {mode: _unsigned(column_index(coords, shape, mode)) for mode in modes}
+        self.rows = {mode: as_row(coords[:, mode], shape) for mode in modes}
+        self.cols = {mode: as_column(column_index(coords, shape, mode)) for mode in modes}
         count = min(MOST_PARTS, 1 + self.count // SMALLEST_SHARE)
-        self.shares = {mode: self._cut(coords[:, 0], mode, count) for mode in modes}
+        self.shares = {mode: self._cut(coords, mode, count) for mode in modes}
         self._kept = threading.local()
 
-    def _cut(self, first: Integers, mode: int, shares: int) -> list[Share]:
+    def _cut(self, coords: Integers, mode: int, shares: int) -> list[Share]:
         """Return about `shares` shares, balanced by their numbers of entries plus columns."""
-        leading, size = self.shape[leading_mode(mode)], columns(self.shape, mode)
+        first, leading, size = coords[:, 0], self.shape[leading_mode(mode)], columns(self.shape, mode)
         slices = np.unique(first).astype(np.int64) if mode == 0 else np.zeros(1, dtype=np.int64)
         count = min(math.ceil(size * ROW_BYTES / CACHED_BYTES), self.count // (SHORTEST_RUN * len(slices)))
         limits = np.unique(np.linspace(0, leading, max(count, shares) + 1).astype(np.int64))
         if mode == 0:
             # Entries in C order are sorted by this number.
-            place = first.astype(np.int64)
-            place *= size
-            place += self.cols[0]
-            cuts = np.searchsorted(place, slices * size + limits[:, None] * (size // leading))
+            place = first.astype(smallest_index_type(self.shape[0] * leading))
+            place *= leading
+            place += coords[:, 1].astype(place.dtype, copy=False)
+            cuts = np.searchsorted(place, (slices * leading + limits[:, None]).astype(place.dtype))
         else:
-            cuts = np.searchsorted(first, limits)[:, None]
+            # NumPy would copy the coordinates of all entries first.
+            cuts = np.array([bisect.bisect_left(first, limit) for limit in limits])[:, None]
         runs = np.stack([cuts[:-1], cuts[1:]], axis=-1)
         pieces = np.stack([limits[:-1], limits[1:]], axis=1) * (size // leading)
         work = (runs[..., 1] - runs[..., 0]).sum(axis=1) + pieces[:, 1] - pieces[:, 0]
@@ -117,9 +119,11 @@ class SparsePattern:
         """Whether several threads share the work."""
         return any(len(shares) > 1 for shares in self.shares.values())
 
-    def entries(self, components: Sequence[WeightedComponent]) -> Floats:
-        """Return the values of a sum of components at the observed entries (Algorithm 1)."""
-        out = np.zeros(self.count, dtype=components[0][1].u.dtype)
+    def entries(self, components: Sequence[WeightedComponent], out: Floats | None = None) -> Floats:
+        """Return the values of a sum of components at the observed entries (Algorithm 1), in `out` if it fits."""
+        dtype = components[0][1].u.dtype
+        out = out if out is not None and out.dtype == dtype else np.empty(self.count, dtype)
+        out[:] = 0
         for weight, part in components:
             if part.rank:
                 self._add_component(part, in_registers(scaled(part, weight)), out)
@@ -130,7 +134,7 @@ class SparsePattern:
         from .compiled import kernels
 
         out = np.zeros((columns(self.shape, mode), a.shape[1]), dtype=values.dtype)
-        given = self.rows[mode], self.cols[mode], values, np.ascontiguousarray(a)
+        given = False, self.rows[mode], self.cols[mode], values, np.ascontiguousarray(a)
         side_by_side([partial(kernels.add_products, *given, share.runs, out) for share in self.shares[mode]])
         return out
 
@@ -155,12 +159,22 @@ def in_registers(u: Floats) -> Floats:
     return np.hstack([u[:, :lanes], np.zeros((len(u), 2 * lanes - rank), u.dtype), u[:, lanes:]])
 
 
-def _unsigned(index: Integers) -> NDArray[Any]:
-    """Return an index as unsigned integers, so that compiled loops do not test for negative values."""
-    unsigned = index.view(np.dtype(f"u{index.dtype.itemsize}"))
-    # The coordinates of observations are read-only too, and a loop would be compiled again for writable arrays.
-    unsigned.flags.writeable = False
-    return unsigned
+def as_row(index: Integers, shape: Shape) -> NDArray[Any]:
+    """Return the index of entries along one mode in 16 bits if those along all modes fit, and in 32 or 64 otherwise."""
+    size = max(shape)
+    return _for_loops(index.astype(np.uint16 if size <= 2**16 else np.uint32 if size <= 2**32 else np.uint64))
+
+
+def as_column(index: Integers) -> NDArray[Any]:
+    """Return the columns of entries, an array of their own, in the width that they have."""
+    return _for_loops(index.view(f"u{index.dtype.itemsize}"))
+
+
+def _for_loops(index: NDArray[Any]) -> NDArray[Any]:
+    """Return an unsigned index, which compiled loops do not test for negative values, as they are compiled for."""
+    # Coordinates of observations are read-only, and a loop would be compiled again for writable arrays.
+    index.flags.writeable = False
+    return index
 
 
 def _share(pieces: Integers, runs: Integers) -> Share:

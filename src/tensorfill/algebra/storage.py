@@ -88,7 +88,10 @@ class Storage(Protocol[E, V]):
         """Return the tensor with these components."""
 
     def extrapolated(self, now: Point[E, V], before: Point[E, V], gamma: float) -> Point[E, V]:
-        """Return X_t + gamma (X_t - X_{t-1}); the next call may overwrite its arrays."""
+        """Return X_t + gamma (X_t - X_{t-1}); the next call may overwrite its arrays.
+
+        X_{t-1} is released, unless it is X_t.
+        """
 
     def square(self, point: Point[E, V]) -> float:
         """Return the squared norm of a point whose components have orthonormal vectors."""
@@ -106,7 +109,7 @@ class Storage(Protocol[E, V]):
         """
 
     def release(self, point: Point[E, V]) -> None:
-        """Let go of the values of a point at the entries; its components may live on, in a model."""
+        """Let go of the values of a point at the entries, once; its components may live on, in a model."""
 
 
 LocalPoint = Point[Floats, Floats]
@@ -125,6 +128,7 @@ class SparseStorage:
     def __init__(self, observations: Observations, modes: Sequence[int]) -> None:
         self._shape = observations.shape
         self.pattern = SparsePattern(observations.coords, observations.shape, modes)
+        self._spare: list[Floats] = []
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
         """Return the results of tasks, one for each mode."""
@@ -137,7 +141,11 @@ class SparseStorage:
     def point(self, components: Sequence[Component], weights: Sequence[float]) -> LocalPoint:
         """Return the tensor with these components."""
         terms = list(zip(weights, components, strict=True))
-        return Point(tuple(components), tuple(weights), self.pattern.entries(terms))
+        try:
+            spare = self._spare.pop()
+        except IndexError:  # none yet, or another thread took it
+            spare = None
+        return Point(tuple(components), tuple(weights), self.pattern.entries(terms, spare))
 
     def extrapolated(self, now: LocalPoint, before: LocalPoint, gamma: float) -> LocalPoint:
         """Return X_t + gamma (X_t - X_{t-1}), with components of no higher rank than those of X_t.
@@ -147,7 +155,7 @@ class SparseStorage:
         """
         pairs = list(zip(now.components, before.components, strict=True))
         room = self.pattern.room("extrapolated", [x.v.shape for x, _ in pairs], now.seen.dtype)
-        seen = beyond(now.seen, before.seen, gamma)
+        seen = now.seen.copy() if now is before else beyond(now.seen, before.seen, gamma, out=before.seen)
         components = self.each(
             [partial(extrapolated_into, out, x, y, gamma) for (x, y), out in zip(pairs, room, strict=True)]
         )
@@ -162,7 +170,8 @@ class SparseStorage:
         return inner_product_of_sums(point.terms, roughness.of_terms(point.terms, self._shape), self._shape)
 
     def release(self, point: LocalPoint) -> None:
-        """Do nothing: Python frees arrays."""
+        """Keep the values for the next point: arrays of several sizes that come and go leave gaps in the memory."""
+        self._spare.append(point.seen)
 
     def unfoldings(self, point: LocalPoint, change: Floats, smoothing: Smoothing | None = None) -> LocalUnfoldings:
         """Return a function from modes to unfoldings, of a smoothed point plus `change` at the observed entries."""
@@ -221,9 +230,9 @@ class DenseStorage:
         return nullcontext(lambda mode: DenseUnfolding(total, mode))
 
 
-def beyond(now: Floats, before: Floats, gamma: float) -> Floats:
-    """Return ``now + gamma * (now - before)``."""
-    out = np.empty_like(now)
+def beyond(now: Floats, before: Floats, gamma: float, out: Floats | None = None) -> Floats:
+    """Return ``now + gamma * (now - before)``, in `out` if that is given, which may be `before`."""
+    out = np.empty_like(now) if out is None else out
     given = now.reshape(-1), before.reshape(-1), out.reshape(-1)
 
     def fill(piece: slice) -> None:

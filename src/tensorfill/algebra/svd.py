@@ -161,10 +161,12 @@ def subspace_svd(matrix: Unfolding[V], start: Floats, sweeps: int) -> Decomposit
         check_time()
         block, gram, product = matrix.round_trip(a)
         mix, least = whitening_by(gram)
-        if least <= WELL_CONDITIONED:
+        if least <= np.sqrt(np.finfo(gram.dtype).eps):
             block = orthonormal(block @ mix)
             mix = np.eye(block.shape[1], dtype=block.dtype)
             product = matrix.right(block)
+        elif least <= WELL_CONDITIONED:
+            mix = mix @ whitening(block @ mix)[0]
         a = product @ mix
     u, s, wt = np.linalg.svd(a, full_matrices=False) if len(a) < LONG else _svd_by_products(a)
     return Decomposition(u, s, block, mix @ wt.T)

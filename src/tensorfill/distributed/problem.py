@@ -131,8 +131,8 @@ class SpreadProblem:
             return seen.inner.loss
         return float(self.crew.total("value", self.which, seen.name))
 
-    def gradient(self, seen: Seen, scale: float = 1.0) -> Seen:
-        """Return `scale` times the gradient of the losses at the entries."""
+    def gradient(self, seen: Seen, scale: float = 1.0, *, overwrite: bool = False) -> Seen:
+        """Return `scale` times the gradient of the losses at the entries, always beside `seen`."""
         slope = Seen(self.crew, seen.dtype)
         self.crew.later("slope", slope.name, self.which, seen.name, scale)
         return slope

@@ -81,6 +81,8 @@ class SpreadStorage:
         )
         seen = Seen(self.crew, now.seen.dtype)
         self.crew.later("extrapolate", seen.name, now.seen.name, before.seen.name, gamma)
+        if before is not now:
+            self.release(before)
         return Point(components, now.weights, seen)
 
     def square(self, point: SpreadPoint) -> float:

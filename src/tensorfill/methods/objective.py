@@ -71,8 +71,8 @@ class Objective(Smooth, Protocol[E, V]):
     def value(self, seen: E) -> float:
         """Return the sum of the losses for a tensor with the values `seen` at the observed entries."""
 
-    def gradient(self, seen: E, scale: float = 1.0) -> E:
-        """Return `scale` times the gradient of the losses at the observed entries."""
+    def gradient(self, seen: E, scale: float = 1.0, *, overwrite: bool = False) -> E:
+        """Return `scale` times the gradient of the losses at the observed entries, in place of `seen` if allowed."""
 
     def storage_for(self, kind: str, modes: tuple[int, ...]) -> Storage[E, V]:
         """Return where points live.

@@ -129,12 +129,12 @@ class Problem:
         """Return the sum of the losses for a tensor with the values `seen` at the observed entries."""
         return sum(in_pieces(len(seen), lambda piece: float(self.losses(seen[piece], piece).sum())))
 
-    def gradient(self, seen: Floats, scale: float = 1.0) -> Floats:
+    def gradient(self, seen: Floats, scale: float = 1.0, *, overwrite: bool = False) -> Floats:
         """Return `scale` times the gradient of the losses at the observed entries (equation l_gradient).
 
-        It is zero at all other entries.
+        It is zero at all other entries. It takes the place of `seen` if it may overwrite that.
         """
-        out = np.empty_like(seen)
+        out = seen if overwrite else np.empty_like(seen)
 
         def fill(piece: slice) -> None:
             np.multiply(self.slopes(seen[piece], piece), scale, out=out[piece])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import itertools
+import weakref
 
 import numpy as np
 import pytest
 
 from tensorfill import Nort, Observations
 from tensorfill.algebra.roughness import Roughness, explicit
-from tensorfill.algebra.storage import DenseStorage
+from tensorfill.algebra.storage import DenseStorage, SparseStorage
 from tensorfill.graphs import chain
 from tensorfill.losses import Square
 from tensorfill.methods.nort.descent import approached, largest_cut, room_for, with_room
 from tensorfill.methods.nort.momentum import make_momentum
+from tensorfill.methods.nort.solver import NortSolver
 from tensorfill.methods.problem import Problem
 from tensorfill.penalties import LSP, Nuclear, cut
 
@@ -151,6 +153,35 @@ def test_an_extrapolation_is_along_the_last_step(monkeypatch):
     assert [gamma for *_, gamma in asked][:3] == pytest.approx([1 / 4, 2 / 5, 3 / 6])
     for (now, *_), (_, before, _) in itertools.pairwise(asked):
         np.testing.assert_array_equal(now.full, before.full)
+
+
+def test_no_more_than_two_points_are_held(monkeypatch):
+    """X_t and the extrapolated point during a step, also one made again, and X_t alone while X_{t+1} is made."""
+    alive, held = [], {"step": [], "end": []}
+
+    def noted(make):
+        def made(*given):
+            if make is point:
+                held["end"].append(sum(each() is not None for each in alive))
+            found = make(*given)
+            alive.append(weakref.ref(found))
+            return found
+
+        return made
+
+    def proximal(*given):
+        held["step"].append(sum(each() is not None for each in alive))
+        return step(*given)
+
+    point, step = SparseStorage.point, NortSolver._proximal
+    monkeypatch.setattr(SparseStorage, "point", noted(point))
+    monkeypatch.setattr(SparseStorage, "extrapolated", noted(SparseStorage.extrapolated))
+    monkeypatch.setattr(NortSolver, "_proximal", proximal)
+    method = Nort(lam=LAM, penalty=LSP(THETA), modes=[0, 1, 2], storage="sparse", momentum="adaptive", tol=0)
+    history = method.solve(task(), rng=0).history
+    assert not history["momentum"][1:].all()
+    assert max(held["step"]) == 2
+    assert max(held["end"]) == 1
 
 
 @pytest.mark.parametrize("storage", ["sparse", "dense"])

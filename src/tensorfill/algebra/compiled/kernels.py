@@ -63,46 +63,56 @@ def add_entries(
             out[p] = total
 
 
+@compiled(inline="always")
+def ends(inward: bool, row: int, column: int) -> tuple[Any, Any]:
+    """Return the row and the column of an entry; inward, the column and the row."""
+    return (np.uint64(column), np.uint64(row)) if inward else (np.uint64(row), np.uint64(column))
+
+
 @compiled(fastmath=True)
 def add_products(
-    sources: NDArray[Any],
-    targets: NDArray[Any],
+    inward: bool,
+    rows: NDArray[Any],
+    cols: NDArray[Any],
     values: NDArray[Any],
     block: NDArray[Any],
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Add ``value * block[source]`` of every entry to ``out[target]``.
+    """Add ``value * block[row]`` of every entry to ``out[column]``; inward, ``value * block[column]`` to ``out[row]``.
 
-    With the rows of an unfolding S as sources and its columns as targets this computes ``S^T block``, and with the two
-    exchanged ``S block``.
+    For an unfolding S this is ``S^T block``, and inward ``S block``.
     """
     width, lanes = block.shape[1], lane_count(block)
     # The usual widths fit in one or two registers, which is twice as fast as the loop below.
     if width == lanes:
         for q in range(runs.shape[0]):
             for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
-                i, c, value = sources[p], targets[p], values[p]
+                i, c = ends(inward, rows[p], cols[p])
+                value = values[p]
                 store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
         return
     if width == 2 * lanes:
         for q in range(runs.shape[0]):
             for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
-                i, c, value = sources[p], targets[p], values[p]
+                i, c = ends(inward, rows[p], cols[p])
+                value = values[p]
                 store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
                 store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
         return
     for q in range(runs.shape[0]):
-        for p in range(runs[q, 0], runs[q, 1]):
-            i, c, value = sources[p], targets[p], values[p]
+        for p in range(np.uint64(runs[q, 0]), np.uint64(runs[q, 1])):
+            i, c = ends(inward, rows[p], cols[p])
+            value = values[p]
             for k in range(width):
                 out[c, k] += value * block[i, k]
 
 
 @compiled(fastmath=True)
 def add_in_turns(
-    sources: NDArray[Any],
-    targets: NDArray[Any],
+    inward: bool,
+    rows: NDArray[Any],
+    cols: NDArray[Any],
     values: NDArray[Any],
     block: NDArray[Any],
     runs: NDArray[Any],
@@ -116,30 +126,33 @@ def add_in_turns(
     for q in range(runs.shape[0]):
         first, half = runs[q, 0], (runs[q, 1] - runs[q, 0]) // 2
         middle = first + half
-        near_sources, near_targets, near_values = sources[first:], targets[first:], values[first:]
-        far_sources, far_targets, far_values = sources[middle:], targets[middle:], values[middle:]
+        near_rows, near_cols, near_values = rows[first:], cols[first:], values[first:]
+        far_rows, far_cols, far_values = rows[middle:], cols[middle:], values[middle:]
         for p in range(np.uint64(half)):
-            i, c, value = near_sources[p], near_targets[p], near_values[p]
+            i, c = ends(inward, near_rows[p], near_cols[p])
+            value = near_values[p]
             store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
             store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
-            i, c, value = far_sources[p], far_targets[p], far_values[p]
+            i, c = ends(inward, far_rows[p], far_cols[p])
+            value = far_values[p]
             store(out, c, 0, plus_scaled(load(out, c, 0), value, load(block, i, 0)))
             store(out, c, lanes, plus_scaled(load(out, c, lanes), value, load(block, i, lanes)))
-        for p in range(middle + half, runs[q, 1]):
-            for k in range(2 * lanes):
-                out[targets[p], k] += values[p] * block[sources[p], k]
+        for p in range(np.uint64(middle + half), np.uint64(runs[q, 1])):
+            i, c = ends(inward, rows[p], cols[p])
+            for k in range(np.uint64(2 * lanes)):
+                out[c, k] += values[p] * block[i, k]
 
 
 @compiled(fastmath=True)
 def add_sums(
-    sources: NDArray[Any],
-    targets: NDArray[Any],
+    rows: NDArray[Any],
+    cols: NDArray[Any],
     values: NDArray[Any],
     block: NDArray[Any],
     runs: NDArray[Any],
     out: NDArray[Any],
 ) -> None:
-    """Do the same as `add_products` for runs whose entries all have the same target.
+    """Do the same as `add_products` inward, for runs whose entries are all in the same row.
 
     The sum of a run stays in registers. `add_products` would wait at every entry until the previous one is stored.
     """
@@ -147,23 +160,23 @@ def add_sums(
     paired, whole = width - width % (2 * lanes), width - width % lanes
     for q in range(runs.shape[0]):
         first, last = runs[q, 0], runs[q, 1]
-        c = targets[first]
+        i = rows[first]
         for k in range(0, paired, 2 * lanes):
-            low, high = load(out, c, k), load(out, c, k + lanes)
+            low, high = load(out, i, k), load(out, i, k + lanes)
             for p in range(first, last):
-                i, value = sources[p], values[p]
-                low = plus_scaled(low, value, load(block, i, k))
-                high = plus_scaled(high, value, load(block, i, k + lanes))
-            store(out, c, k, low)
-            store(out, c, k + lanes, high)
+                c, value = cols[p], values[p]
+                low = plus_scaled(low, value, load(block, c, k))
+                high = plus_scaled(high, value, load(block, c, k + lanes))
+            store(out, i, k, low)
+            store(out, i, k + lanes, high)
         for k in range(paired, whole, lanes):
-            total = load(out, c, k)
+            total = load(out, i, k)
             for p in range(first, last):
-                total = plus_scaled(total, values[p], load(block, sources[p], k))
-            store(out, c, k, total)
+                total = plus_scaled(total, values[p], load(block, cols[p], k))
+            store(out, i, k, total)
         for p in range(first, last):
             for k in range(whole, width):
-                out[c, k] += values[p] * block[sources[p], k]
+                out[i, k] += values[p] * block[cols[p], k]
 
 
 @compiled(fastmath=True)
@@ -367,15 +380,15 @@ def walk_columns(
             for u, panels, before in outward_terms:
                 walk_term(no, u, panels, before, first, last, block)
             if is_last and paired:
-                add_in_turns(rows, cols, values, a, entries, block)
+                add_in_turns(no, rows, cols, values, a, entries, block)
             else:
-                add_products(rows, cols, values, a, entries, block)
+                add_products(no, rows, cols, values, a, entries, block)
             add_gram(block, first, last, gram)
         for u, panels, before in inward_terms:
             walk_term(yes, u, panels, before, first, last, block)
         if is_first:
-            add_sums(cols, rows, values, block, entries, out)
+            add_sums(rows, cols, values, block, entries, out)
         elif is_last or not paired:
-            add_products(cols, rows, values, block, entries, out)
+            add_products(yes, rows, cols, values, block, entries, out)
         else:
-            add_in_turns(cols, rows, values, block, entries, out)
+            add_in_turns(yes, rows, cols, values, block, entries, out)

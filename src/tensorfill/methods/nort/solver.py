@@ -115,6 +115,7 @@ class NortSolver(Generic[E, V]):
         accepted = gamma > 0 and after.progress.f_tau <= self._now.progress.f_tau
         if gamma > 0 and not accepted:
             self._storage.release(after.point)
+            del after  # the next one takes as much memory
             after = self._stepped(0.0)
         self._momentum.update(accepted)
         self._now = after
@@ -148,33 +149,33 @@ class NortSolver(Generic[E, V]):
     def _stepped(self, gamma: float) -> Iterate[E, V]:
         """Return the iterate after a step from X_t + gamma (X_t - X_{t-1}); X_{t-1} makes room for it."""
         with self._unfolding_beyond(gamma) as unfolding:
-            # X_{t-1} is not needed from here on, and its memory makes room for X_{t+1}. A run that goes on after an
-            # interruption starts from X_t without momentum.
-            if self._before is not self._now:
-                self._storage.release(self._before.point)
-            self._before = self._now
-            return self._step(unfolding, extrapolated=gamma > 0)
+            matrices = [unfolding(mode) for mode in self._regulariser.modes]
+            starts = [self._starting_block(d, matrix) for d, matrix in enumerate(matrices)]
+            tasks = [partial(self._proximal, d, *given) for d, given in enumerate(zip(matrices, starts, strict=True))]
+            components, bases = zip(*self._storage.each(tasks), strict=True)
+            # What is as long as the entries makes room for the values of X_{t+1}.
+            del matrices, tasks
+        return self._iterate(components, bases, extrapolated=gamma > 0)
 
     @contextmanager
     def _unfolding_beyond(self, gamma: float) -> Iterator[Callable[[int], Unfolding[V]]]:
-        """Yield the unfoldings of Z = V - grad f(V) / tau for V = X_t + gamma (X_t - X_{t-1})."""
-        now, storage = self._now.point, self._storage
-        point = storage.extrapolated(now, self._before.point, gamma) if gamma > 0 else now
-        change = self._problem.gradient(point.seen, -1 / self._regulariser.tau)
-        roughness = self._problem.roughness
-        smoothing = None if roughness is None else (roughness, 1 / self._regulariser.tau)
+        """Yield the unfoldings of Z = V - grad f(V) / tau for V = X_t + gamma (X_t - X_{t-1}).
+
+        X_{t-1} is not needed from here on, and its memory makes room for X_{t+1}. A run that goes on after an
+        interruption starts from X_t without momentum.
+        """
+        storage, problem, step = self._storage, self._problem, 1 / self._regulariser.tau
+        now, before, self._before = self._now.point, self._before.point, self._now
+        point = storage.extrapolated(now, before, gamma) if gamma > 0 else now
+        change = problem.gradient(point.seen, -step, overwrite=point is not now)
+        smoothing = None if problem.roughness is None else (problem.roughness, step)
+        if gamma == 0 and before is not now:
+            storage.release(before)
+        del before
         with storage.unfoldings(point, change, smoothing) as unfolding:
             yield unfolding
         if point is not now:
             storage.release(point)
-
-    def _step(self, unfolding: Callable[[int], Unfolding[V]], *, extrapolated: bool) -> Iterate[E, V]:
-        """Return the iterate after the proximal step of every mode at Z."""
-        matrices = [unfolding(mode) for mode in self._regulariser.modes]
-        starts = [self._starting_block(d, matrix) for d, matrix in enumerate(matrices)]
-        tasks = [partial(self._proximal, d, *given) for d, given in enumerate(zip(matrices, starts, strict=True))]
-        components, bases = zip(*self._storage.each(tasks), strict=True)
-        return self._iterate(components, bases, extrapolated=extrapolated)
 
     def _iterate(
         self, components: Sequence[LowRank[V]], bases: Sequence[Floats], *, extrapolated: bool = False
