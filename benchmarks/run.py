@@ -1,7 +1,7 @@
 """What tensorfill costs, as ratios within one run: `make bench` writes benchmarks/results.md.
 
 `python benchmarks/run.py iteration storage` measures only these tables, prints them, and writes nothing. The tables are
-iteration, first_call, storage, waiting, peers (which needs TensorLy) and scale, which takes the longest.
+iteration, first_call, storage, waiting, growth, peers (which needs TensorLy) and scale, which takes the longest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 from measure import FOLDER
 
-TABLES = ["iteration", "first_call", "storage", "waiting", "peers", "scale"]
+TABLES = ["iteration", "first_call", "storage", "waiting", "growth", "peers", "scale"]
 
 
 def main(names: list[str]) -> None:
