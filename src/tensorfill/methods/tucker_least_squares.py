@@ -298,7 +298,7 @@ def _total(sums: Floats, bounds: Integers, sizes: Integers) -> Floats:
 
 def mirrored(lower: Floats) -> Floats:
     """Return symmetric matrices from their lower triangles."""
-    full: Floats = lower + np.tril(lower, -1).swapaxes(-1, -2)
+    full: Floats = np.tril(lower) + np.tril(lower, -1).swapaxes(-1, -2)
     return full
 
 
