@@ -60,9 +60,11 @@ WORK = {
     "quartiles": lambda clock: NEAR.upper_quartile(DENSE, clock),
     "the width of a kernel": lambda clock: best_width(PLACES, ENTRIES, 0, np.random.default_rng(0), clock),
     "directions": lambda clock: (lambda growth: growth.directions(growth.zero()))(
-        Growth(CUBE, np.random.default_rng(0), clock)
+        Growth(Problem(CUBE, Square()), np.random.default_rng(0), clock)
     ),
-    "terms": lambda clock: (lambda growth: growth.terms(growth.zero()))(Growth(CUBE, np.random.default_rng(0), clock)),
+    "terms": lambda clock: (lambda growth: growth.terms(growth.zero()))(
+        Growth(Problem(CUBE, Square()), np.random.default_rng(0), clock)
+    ),
     "mixtures with three modes": lambda clock: mixtures_of(SLICES.coords, SLICES.shape, [0, 1, 2], clock).starts(
         SLICES.values, np.random.default_rng(0)
     ),

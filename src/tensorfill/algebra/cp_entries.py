@@ -17,7 +17,7 @@ from .svd import whole_registers
 
 AnyArray = NDArray[Any]
 
-TOGETHER = 2**13
+TOGETHER = 2**15
 """The entries that are sorted together: their products stay in the cache, and entries with the same index are summed in
 registers."""
 
@@ -75,7 +75,7 @@ class EntriesByIndex:
         flat = np.concatenate([*(factor.ravel() for factor in factors), np.zeros(width)])[None]
         starts = np.cumsum([0, *(factor.size for factor in factors)])[:-1].astype(np.int64)
         size = self.shape[mode] * height
-        shares = parts_of(0, entries, beside=size * width // NUMBERS_EACH)
+        shares = parts_of(0, entries, beside=max(TOGETHER, size * width // NUMBERS_EACH))
         shares[1:-1] -= shares[1:-1] % TOGETHER
         sums = np.zeros((len(shares) - 1, size, width))
         add = loops("cp", entries, entries * height * width).normal_equations

@@ -37,11 +37,13 @@ class CPLeastSquares:
         The entries to fit.
     start
         The starting point.
+    entries
+        The entries by index, if they have been ordered already.
     """
 
-    def __init__(self, observations: Observations, start: CPModel) -> None:
+    def __init__(self, observations: Observations, start: CPModel, entries: EntriesByIndex | None = None) -> None:
         self._shape, self._dtype = observations.shape, observations.dtype
-        self._entries = EntriesByIndex(observations.coords, self._shape)
+        self._entries = EntriesByIndex(observations.coords, self._shape) if entries is None else entries
         self._values = observations.values.astype(np.float64, copy=False)
         self._total = float(self._values @ self._values)
         self._factors: list[Floats] = [factor.astype(np.float64) for factor in start.balanced_factors()]

@@ -19,7 +19,6 @@ from ..._support.types import Floats
 from ...algebra.cp_entries import EntriesByIndex
 from ...algebra.sparse_unfoldings import SparseUnfoldings
 from ...models import CPModel
-from ...observations import Observations
 from .contraction import terms_along
 
 STARTS = 8
@@ -48,17 +47,17 @@ def starts_from_modes(unfoldings: SparseUnfoldings, residuals: Floats, rng: np.r
     return starts
 
 
-def best_terms(observations: Observations, residuals: Floats, starts: Sequence[Sequence[Floats]]) -> list[CPModel]:
+def best_terms(entries: EntriesByIndex, residuals: Floats, starts: Sequence[Sequence[Floats]]) -> list[CPModel]:
     """Return the rank-one terms of the residuals that least squares finds from some starts, the best first."""
     if not residuals.any() or not starts:
         return []
     factors = [np.stack(columns, axis=1) for columns in zip(*starts, strict=True)]
-    entries = EntriesByIndex(observations.coords, observations.shape), residuals.astype(np.float64)
-    factors, weights, gains = _fitted(*entries, factors, FIRST_SWEEPS)
+    values = residuals.astype(np.float64, copy=False)
+    factors, weights, gains = _fitted(entries, values, factors, FIRST_SWEEPS)
     for most, sweeps in ROUNDS:
         best = _distinct(factors, gains)[:most]
-        factors, weights, gains = _fitted(*entries, [factor[:, best] for factor in factors], sweeps)
-    shape, best = observations.shape, _distinct(factors, gains)
+        factors, weights, gains = _fitted(entries, values, [factor[:, best] for factor in factors], sweeps)
+    shape, best = entries.shape, _distinct(factors, gains)
     return [CPModel(shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in best]
 
 
