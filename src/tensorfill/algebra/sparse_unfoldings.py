@@ -237,6 +237,6 @@ def _orthonormal(columns: Floats) -> Floats:
 def _columns(coords: Integers, shape: tuple[int, ...], mode: int) -> _Columns:
     others = [other for other in range(len(shape)) if other != mode]
     order, starts = groups_of(coords[:, others], tuple(shape[other] for other in others))
-    order = order.astype(smallest_index_type(len(order)))
+    number = smallest_index_type(len(order))
     rows, places = coords[order, mode].astype(smallest_index_type(shape[mode])), coords[order[starts]][:, others]
-    return _Columns(order, rows, np.append(starts, len(order)).astype(np.int64), places)
+    return _Columns(order.astype(number), rows, np.append(starts, len(order)).astype(number), places)

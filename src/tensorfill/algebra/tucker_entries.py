@@ -72,28 +72,18 @@ class EntriesInBlocks:
         self.fixed = [mode for mode in range(len(self._shape)) if mode not in self.free]
 
     @cached_property
-    def _order(self) -> Integers | slice:
-        return order_by_modes(self._coords, self._shape, self.fixed + self.free)
-
-    @cached_property
-    def coords(self) -> Integers:
-        """The coordinates in the modes with factors."""
-        index = smallest_index_type(max(self._shape))
-        return np.ascontiguousarray(self._coords[self._order][:, self.free], dtype=index)
-
-    @cached_property
-    def groups(self) -> Integers:
-        """The block of each entry."""
+    def arranged(self) -> tuple[Integers, Integers, Floats]:
+        """The coordinates in the modes with factors, the block of each entry, and the values in double precision."""
+        order = order_by_modes(self._coords, self._shape, self.fixed + self.free)
         sizes = [self._shape[mode] for mode in self.fixed]
         groups = np.zeros(len(self._coords), dtype=smallest_index_type(math.prod(sizes)))
         for mode, size in zip(self.fixed, sizes, strict=True):
-            groups = groups * size + self._coords[:, mode]
-        return groups[self._order]
-
-    @cached_property
-    def values(self) -> Floats:
-        """The values, in double precision."""
-        return self._values[self._order].astype(np.float64, copy=False)
+            groups *= size
+            groups += self._coords[order, mode]
+        coords = np.empty((len(groups), len(self.free)), dtype=smallest_index_type(max(self._shape)))
+        for place, mode in enumerate(self.free):
+            coords[:, place] = self._coords[order, mode]
+        return coords, groups, self._values[order].astype(np.float64, copy=False)
 
 
 def level_bounds(sizes: Sequence[int]) -> Integers:

@@ -84,7 +84,7 @@ class LeastSquares:
         sizes = [self._shape[mode] for mode in self._fixed]
         blocks = start.core.transpose(self._fixed + self._free).astype(np.float64)
         self._core = blocks.reshape(math.prod(sizes), *(factor.shape[1] for factor in self._factors))
-        self._coords, self._groups, self._values = entries.coords, entries.groups, entries.values
+        self._coords, self._groups, self._values = entries.arranged
         self._total = float(self._values @ self._values)
         self.sum_of_squares = self._total
         if self._core.any():
