@@ -40,6 +40,10 @@ class Storages:
     blocks: WeakValueDictionary[Modes, EntriesInBlocks] = field(default_factory=WeakValueDictionary)
     indices: WeakValueDictionary[Modes, EntriesByIndex] = field(default_factory=WeakValueDictionary)
 
+    def __reduce__(self) -> tuple[type[Storages], tuple[()]]:
+        # In another process they are made again, when they are asked for.
+        return Storages, ()
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -263,6 +264,9 @@ def test_entries_are_arranged_once_while_a_model_grows(monkeypatch):
     Grow(rank=model.ranks, form="tucker", max_iter=2).solve(problem, start=model, rng=0)
     assert len(calls) == 1
     assert growth._by_index is problem.entries_by_index()
+    # Another process arranges them again.
+    sent = pickle.loads(pickle.dumps(problem))
+    np.testing.assert_array_equal(sent.entries_in_blocks(growth.free).arranged[2], growth._in_blocks.arranged[2])
     # Nothing is kept that no one uses.
     kept = weakref.ref(problem.entries_in_blocks(growth.free))
     assert kept() is not None
