@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse.linalg import ArpackNoConvergence
 
 from tensorfill import CP, Choice, Clock, Grow, Nort, Observations, Status, complete
 from tensorfill._support.clock import TimeUp
@@ -61,9 +60,11 @@ WORK = {
     "quartiles": lambda clock: NEAR.upper_quartile(DENSE, np.arange(DENSE.size), clock),
     "the width of a kernel": lambda clock: best_width(PLACES, ENTRIES, 0, np.random.default_rng(0), clock),
     "directions": lambda clock: (lambda growth: growth.directions(growth.zero()))(
-        Growth(CUBE, np.random.default_rng(0), clock)
+        Growth(Problem(CUBE, Square()), np.random.default_rng(0), clock)
     ),
-    "terms": lambda clock: (lambda growth: growth.terms(growth.zero()))(Growth(CUBE, np.random.default_rng(0), clock)),
+    "terms": lambda clock: (lambda growth: growth.terms(growth.zero()))(
+        Growth(Problem(CUBE, Square()), np.random.default_rng(0), clock)
+    ),
     "mixtures with three modes": lambda clock: mixtures_of(SLICES.coords, SLICES.shape, [0, 1, 2], clock).starts(
         SLICES.values, np.random.default_rng(0)
     ),
@@ -122,7 +123,7 @@ def test_the_effects_of_a_split_are_fitted_once(monkeypatch):
     assert len(calls) == 2
 
 
-class TestLanczos:
+class TestDirections:
     """Directions of long modes, whose Gram matrix is never built."""
 
     LONG = Observations(np.argwhere(np.ones((MOST_DENSE + 200, 3)))[::5], RNG.standard_normal(720), (1200, 3))
@@ -148,24 +149,6 @@ class TestLanczos:
         expected = np.linalg.eigvalsh(gram - np.diag(np.diag(gram)))[::-1][:3]
         np.testing.assert_allclose(strength, expected, rtol=1e-3)
         assert vectors.shape == (1200, 3)
-
-    def test_what_does_not_converge_is_left_out(self, monkeypatch):
-        def stopped(matrix, k, v0, **options):
-            raise ArpackNoConvergence("", np.array([3.0]), np.eye(len(v0), 1))
-
-        monkeypatch.setattr("scipy.sparse.linalg.eigsh", stopped)
-        strength, vectors = self.unfoldings().leading(0, self.LONG.values, 2, np.random.default_rng(0))
-        assert strength.tolist() == [3.0]
-        assert vectors.shape == (1200, 1)
-
-    def test_if_nothing_converges_any_direction_will_do(self, monkeypatch):
-        def stopped(matrix, k, v0, **options):
-            raise ArpackNoConvergence("", np.zeros(0), np.zeros((len(v0), 0)))
-
-        monkeypatch.setattr("scipy.sparse.linalg.eigsh", stopped)
-        strength, vectors = self.unfoldings().leading(0, self.LONG.values, 2, np.random.default_rng(0))
-        assert strength.tolist() == [0.0, 0.0]
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(2), atol=1e-12)
 
 
 SOLVERS = {

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tensorfill import Observations
-from tensorfill._support import parallel
-from tensorfill.methods.cp_least_squares import CPLeastSquares, sums_over_rows
+from tensorfill.methods import cp_least_squares
+from tensorfill.methods.cp_least_squares import CPLeastSquares
 from tensorfill.models import CPModel
-from tests.strategies import generators, observed, shapes
 
 pytestmark = pytest.mark.usefixtures("both_kinds_of_loops")
 
@@ -152,25 +149,11 @@ def test_float32_stays_float32():
     np.testing.assert_allclose(model.to_dense(), wide.model().to_dense(), atol=1e-4)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@settings(max_examples=30)
-@given(data=st.data(), rng=generators)
-def test_sums_over_rows(threads, data, rng):
-    shape = data.draw(shapes(max_order=4, max_entries=300, max_size=8))
-    coords = data.draw(observed(shape)).astype(np.int64)
-    terms, mode = data.draw(st.integers(1, 3)), data.draw(st.integers(0, len(shape) - 1))
-    values, factors = rng.standard_normal(len(coords)), [rng.standard_normal((size, terms)) for size in shape]
-    w, rows = features(coords, factors, mode), coords[:, mode]
-    rhs, full, separate = np.zeros((shape[mode], terms)), np.zeros((shape[mode], terms, terms)), None
-    np.add.at(rhs, rows, values[:, None] * w)
-    np.add.at(full, rows, w[:, :, None] * w[:, None, :])
-    separate = np.diagonal(full, axis1=1, axis2=2)
-    given_ = coords, values, factors, mode
-    with pytest.MonkeyPatch.context() as patch, parallel.threads(threads):
-        patch.setattr(parallel, "LEAST_PART", 4)
-        gram, found = sums_over_rows("row_normal_equations", *given_, (terms, terms))
-        np.testing.assert_allclose(gram, np.tril(full), atol=1e-10)
-        np.testing.assert_allclose(found, rhs, atol=1e-10)
-        gram, found = sums_over_rows("separate_normal_equations", *given_, (terms,))
-        np.testing.assert_allclose(gram, separate, atol=1e-10)
-        np.testing.assert_allclose(found, rhs, atol=1e-10)
+def test_rows_solved_for_in_several_rounds_are_the_same(monkeypatch):
+    observations, start, _ = example(8, (9, 8, 7))
+    once, piecewise = CPLeastSquares(observations, start), CPLeastSquares(observations, start)
+    once.sweep()
+    monkeypatch.setattr(cp_least_squares, "MOST_AT_A_TIME", 10)
+    piecewise.sweep()
+    np.testing.assert_allclose(piecewise.model().to_dense(), once.model().to_dense(), rtol=1e-10)
+    assert piecewise.sum_of_squares == pytest.approx(once.sum_of_squares)

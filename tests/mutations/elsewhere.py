@@ -135,6 +135,27 @@ MUTANTS = (
     Mutant("an envelope without its square", ROBUST, "0.5 * rest * rest + self.weight", "self.weight", (OF_ROBUST,)),
     # Growing
     Mutant(
+        "the second part of the entries is not summed",
+        "algebra/cp_entries.py",
+        "for part in sums[1:]:",
+        "for part in sums[2:]:",
+        ("algebra/test_cp_entries.py",),
+    ),
+    Mutant(
+        "the diagonal stays in products with a block",
+        "algebra/compiled/gram.py",
+        "others = plus_scaled(high, -value, load(block, i, h))",
+        "others = high",
+        ("algebra/test_sparse_unfoldings.py::test_products_with_a_block_are_those_of_the_dense_matrix",),
+    ),
+    Mutant(
+        "new vectors of a Krylov space are not orthogonal to the others",
+        "algebra/sparse_unfoldings.py",
+        "made -= known.T @ part",
+        "made -= 0",
+        ("algebra/test_sparse_unfoldings.py",),
+    ),
+    Mutant(
         "noise makes directions",
         GROWTH,
         "strength > margin * self._unfoldings.edge(mode, residuals, self._rng)",

@@ -126,7 +126,7 @@ MUTANTS = (
     Mutant("no grace for the first step", CLOCK, "GRACE = 0.5", "GRACE = 0.0", DEADLINES),
     Mutant("long steps go on", CLOCK, "clock.overdue > GRACE", "clock.overdue > 1e9 + GRACE", DEADLINES),
     Mutant(
-        "Lanczos goes on after the end",
+        "the search for directions goes on after the end",
         UNFOLDINGS,
         "            self.clock.check()\n",
         "",

@@ -18,7 +18,7 @@ from .crossmode import CrossModeProduct
 from .loops import loops
 from .pattern import Share, SparsePattern
 from .svd import Decomposition, RoundTrip, exact_svd, gram_svd
-from .unfolding import columns, sizes_around, unfold
+from .unfolding import columns, sizes_around, smallest_index_type, unfold
 
 if TYPE_CHECKING:
     from .compiled.kernels import Term
@@ -76,7 +76,8 @@ class SparsePlusLowRank:
             place = rows[here].astype(np.int64), cols[here].astype(np.int64) - first
             values = self.values[here].astype(np.float64, copy=False)
             matrix = scipy.sparse.coo_array((values, place), shape=(size, last - first)).tocsc()
-            gram += off_diagonal(matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64), matrix.data, size)
+            index, starts = matrix.indices.astype(np.int32), matrix.indptr.astype(smallest_index_type(len(cols)))
+            gram += off_diagonal(index, starts, matrix.data, size)
             gram[np.diag_indices(size)] += np.bincount(place[0], weights=values**2, minlength=size)
         found = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)[1]
         return np.ascontiguousarray(found[:, ::-1], dtype=self.values.dtype)

@@ -9,20 +9,20 @@ for entries of the same sizes with random signs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from .._support.clock import Clock
 from .._support.ordering import groups_of
 from .._support.types import Floats, Integers
 from .loops import loops
+from .unfolding import smallest_index_type
 
 AnyArray = NDArray[Any]
 
@@ -30,19 +30,21 @@ MOST_DENSE = 1000
 """For modes with more indices than this, the Gram matrix is not built; only its products are computed."""
 
 MOST_DIRECT = 300
-"""Eigenvectors of larger matrices are computed by Lanczos iterations."""
+"""Eigenvectors of larger matrices are computed in Krylov spaces."""
 
-MOST_RESTARTS = 100
-"""Lanczos iterations are restarted at most this often. Eigenvalues that need more are crowded together, as those of
-noise are."""
+WIDTH = 16
+"""The vectors that a Krylov space starts from. They fill two registers, so that a product with all of them takes little
+longer than with one."""
 
-MOST_RESTARTED = 2**16
-"""For modes with more indices, Lanczos iterations are not restarted, since each costs several passes over vectors of
-this length."""
+STEPS = 14
+"""The products with these vectors. Eigenvalues above those of noise have converged by then, and the largest one of
+noise is known to less than a hundredth, as it is for noise that is compared with it."""
 
-STEPS = 32
-"""The Lanczos iterations for a long mode. Eigenvalues apart from the others have converged by then, and the largest one
-of noise is known up to a hundredth, as it is for noise that is compared with it."""
+LONG = 2**16
+"""For modes with more indices, a Krylov space starts from one vector, to have fewer of this length."""
+
+LONG_STEPS = 32
+"""The products with one vector, after which an eigenvalue is known nearly as well."""
 
 FLIPS = 2
 """How often random signs are drawn."""
@@ -98,15 +100,14 @@ class SparseUnfoldings:
         """
         size = self.shape[mode]
         count = min(count, size)
-        gram: Any = self._gram(mode, values)
+        product, scale = self._gram(mode, values)
         if size <= MOST_DIRECT or count >= size - 1:
-            gram = gram if isinstance(gram, np.ndarray) else gram @ np.eye(size)
+            gram = product(np.eye(size))
             found, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - count, size - 1], check_finite=False)
         else:
-            solve = _by_lanczos if size <= MOST_RESTARTED else _by_one_krylov_space
-            found, vectors = solve(gram, min(count, len(self._columns[mode].starts) - 1), rng)
+            found, vectors = _in_krylov_space(product, size, min(count, len(self._columns[mode].starts) - 1), rng)
         order = np.argsort(-found)
-        return found[order], vectors[:, order]
+        return scale * found[order], vectors[:, order]
 
     def edge(self, mode: int, values: Floats, rng: np.random.Generator) -> float:
         """Return the largest eigenvalue that values of these sizes have without any structure."""
@@ -173,66 +174,69 @@ class SparseUnfoldings:
         add_grams_of_pairs(place, starts, numbers, kind, places, *rows, grams, squares)
         return grams
 
-    def _gram(self, mode: int, values: Floats) -> Floats | scipy.sparse.linalg.LinearOperator:
+    def _gram(self, mode: int, values: Floats) -> tuple[Callable[[Floats], Floats], float]:
+        """Return the product of the Gram matrix without its diagonal with a block, and the scale of the matrix.
+
+        The block may be in single precision, which has no room for squares of any values. So they are divided by the
+        largest.
+        """
         columns, size = self._columns[mode], self.shape[mode]
-        numbers = values[columns.order].astype(np.float64, copy=False)
+        most = float(np.abs(values).max(initial=0.0)) or 1.0
+        numbers = values[columns.order].astype(np.float64, copy=False) / most
         if size <= MOST_DENSE:
             numbers_in_all = min(size * (len(columns.starts) - 1), len(numbers) + 2 * self.pairs(mode))
-            gram = loops("gram", len(numbers), numbers_in_all)
-            return np.asarray(gram.off_diagonal_gram(columns.rows, columns.starts, numbers, size))
-        matrix = scipy.sparse.csc_array((numbers, columns.rows, columns.starts), shape=(size, len(columns.starts) - 1))
-        rows, diagonal = matrix.tocsr(), np.bincount(columns.rows, weights=numbers**2, minlength=size)
+            compute = loops("gram", len(numbers), numbers_in_all)
+            gram = np.asarray(compute.off_diagonal_gram(columns.rows, columns.starts, numbers, size))
+            return lambda block: gram.astype(block.dtype, copy=False) @ block, most**2
 
-        def product(vector: Floats) -> Floats:
+        def product(block: Floats) -> Floats:
             self.clock.check()
-            made: Floats = rows @ (matrix.T @ vector.ravel()) - diagonal * vector.ravel()
+            made, width = np.zeros_like(block), block.shape[1]
+            compute = loops("gram", len(numbers), len(numbers) * width)
+            compute.add_gram_times(columns.rows, columns.starts, numbers, block, made)
             return made
 
-        return scipy.sparse.linalg.LinearOperator((size, size), matvec=product, dtype=np.float64)
+        numbers = numbers.astype(np.float32)
+        return product, most**2
 
 
-def _by_lanczos(gram: Any, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues of a symmetric matrix, and eigenvectors; fewer if the others are too crowded."""
-    start = rng.standard_normal(gram.shape[0])
-    try:
-        found, vectors = scipy.sparse.linalg.eigsh(gram, k=count, which="LA", v0=start, tol=1e-4, maxiter=MOST_RESTARTS)
-    except scipy.sparse.linalg.ArpackNoConvergence as stopped:
-        found, vectors = stopped.eigenvalues, stopped.eigenvectors
-    except scipy.sparse.linalg.ArpackError:
-        found = np.zeros(0)
-    if not len(found):
-        # The matrix is zero, because no two entries share a column, or all its eigenvalues are alike: any direction is
-        # as good as another.
-        found, vectors = np.zeros(count), np.linalg.qr(rng.standard_normal((len(start), count)))[0]
-    return found, vectors
+def _in_krylov_space(
+    product: Callable[[Floats], Floats], size: int, count: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return approximations of the largest eigenvalues of a symmetric matrix, and vectors, after a few products.
 
-
-def _by_one_krylov_space(gram: Any, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return approximations of the largest eigenvalues of a symmetric matrix, and vectors, after `STEPS` products.
-
-    There are fewer if the products end in a smaller space. The basis is kept in single precision and orthogonal to
-    rounding: each new vector is made orthogonal to all others, twice.
+    They are those of the matrix within the space of random vectors and their products, a block of them at a time. The
+    basis is in single precision. Each new block is made orthogonal to all others, and again after its own vectors are,
+    since what is left of them may be rounding.
     """
-    size = gram.shape[0]
-    basis, projected = np.empty((STEPS, size), np.float32), np.zeros((STEPS, STEPS))
-    vector, scale = rng.standard_normal(size), 0.0
-    for step in range(STEPS):
-        basis[step] = vector / np.linalg.norm(vector)
-        vector = gram @ basis[step].astype(np.float64)
-        scale = max(scale, float(np.linalg.norm(vector)))
-        known = basis[: step + 1]
-        for _ in range(2):
-            part = known @ vector.astype(np.float32)
-            projected[: step + 1, step] += part
-            vector -= part @ known
-        if np.linalg.norm(vector) <= np.finfo(np.float32).eps * scale:
+    width, steps = (1, LONG_STEPS) if size > LONG else (min(WIDTH, size), STEPS)
+    steps = min(steps, size // width)
+    basis, projected = np.empty((steps * width, size), np.float32), np.zeros((steps * width, steps * width))
+    block, scale = _orthonormal(rng.standard_normal((size, width), np.float32)), 0.0
+    for end in range(width, steps * width + 1, width):
+        basis[end - width : end] = block.T
+        known, made = basis[:end], product(np.ascontiguousarray(block))
+        scale = max(scale, float(np.linalg.norm(made)))
+        part = known @ made
+        projected[:end, end - width : end] = part
+        made -= known.T @ part
+        if end == len(basis) or np.linalg.norm(made) <= np.finfo(np.float32).eps * scale:
             break
-    found, mix = np.linalg.eigh(projected[: step + 1, : step + 1], UPLO="U")
+        block = _orthonormal(made)
+        block = _orthonormal(block - known.T @ (known @ block))
+    found, mix = np.linalg.eigh(projected[:end, :end], UPLO="U")
     return found[-count:], (mix[:, -count:].T.astype(np.float32) @ known).T.astype(np.float64)
+
+
+def _orthonormal(columns: Floats) -> Floats:
+    """Return an orthonormal basis of the columns; if they are dependent, with further vectors."""
+    # NumPy's takes three times as long.
+    return np.asarray(scipy.linalg.qr(columns, mode="economic", overwrite_a=True, check_finite=False)[0])
 
 
 def _columns(coords: Integers, shape: tuple[int, ...], mode: int) -> _Columns:
     others = [other for other in range(len(shape)) if other != mode]
     order, starts = groups_of(coords[:, others], tuple(shape[other] for other in others))
-    rows, places = coords[order, mode].astype(np.int64), coords[order[starts]][:, others]
-    return _Columns(order, rows, np.append(starts, len(order)).astype(np.int64), places)
+    number = smallest_index_type(len(order))
+    rows, places = coords[order, mode].astype(smallest_index_type(shape[mode])), coords[order[starts]][:, others]
+    return _Columns(order.astype(number), rows, np.append(starts, len(order)).astype(number), places)

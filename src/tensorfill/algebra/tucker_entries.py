@@ -9,13 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from .._support.ordering import order_by_modes
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
 from .loops import loops
+from .unfolding import smallest_index_type
 
 
 class FactorRows:
@@ -46,6 +48,42 @@ class FactorRows:
         """Return an array in the layout of `flat` as a matrix for each factor."""
         parts = np.split(flat, self.starts[1:])
         return [part.reshape(-1, rank) for part, rank in zip(parts, self.ranks, strict=True)]
+
+
+class EntriesInBlocks:
+    """Entries block by block of the core, each in the order of its modes with factors; arranged when first asked for.
+
+    What entries share in their first modes is computed once for all of them, and they share most if sorted by their
+    smaller modes first.
+
+    Parameters
+    ----------
+    coords, values
+        The entries, in C order.
+    shape
+        The shape of the tensor.
+    free
+        The modes with factors.
+    """
+
+    def __init__(self, coords: Integers, values: Floats, shape: Sequence[int], free: Sequence[int]) -> None:
+        self._coords, self._values, self._shape = coords, values, tuple(shape)
+        self.free = sorted(free, key=lambda mode: (self._shape[mode], mode))
+        self.fixed = [mode for mode in range(len(self._shape)) if mode not in self.free]
+
+    @cached_property
+    def arranged(self) -> tuple[Integers, Integers, Floats]:
+        """The coordinates in the modes with factors, the block of each entry, and the values in double precision."""
+        order = order_by_modes(self._coords, self._shape, self.fixed + self.free)
+        sizes = [self._shape[mode] for mode in self.fixed]
+        groups = np.zeros(len(self._coords), dtype=smallest_index_type(math.prod(sizes)))
+        for mode, size in zip(self.fixed, sizes, strict=True):
+            groups *= size
+            groups += self._coords[order, mode]
+        coords = np.empty((len(groups), len(self.free)), dtype=smallest_index_type(max(self._shape)))
+        for place, mode in enumerate(self.free):
+            coords[:, place] = self._coords[order, mode]
+        return coords, groups, self._values[order].astype(np.float64, copy=False)
 
 
 def level_bounds(sizes: Sequence[int]) -> Integers:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .._support.clock import check_time
-from .._support.parallel import parts_of, side_by_side
-from .._support.types import Floats, Integers
-from ..algebra.loops import loops
-from ..algebra.tucker_entries import FactorRows
-from ..algebra.unfolding import smallest_index_type
+from .._support.types import Floats
+from ..algebra.cp_entries import EntriesByIndex
 from ..models import CPModel
 from ..observations import Observations
 from .tucker_least_squares import LEAST_SQUARES, mirrored, variance_of
@@ -25,6 +19,10 @@ LEAST_RIDGE = 1e-10
 
 LEAST_SQUARE = float(np.sqrt(np.finfo(float).tiny))
 """The least mean square of a column, so that the ridge of a zero term is finite."""
+
+MOST_AT_A_TIME = 2**20
+"""The numbers of the normal matrices of rows that are solved for together, so that copies of all of them are never
+needed."""
 
 
 class CPLeastSquares:
@@ -39,12 +37,14 @@ class CPLeastSquares:
         The entries to fit.
     start
         The starting point.
+    entries
+        The entries by index, if they have been ordered already.
     """
 
-    def __init__(self, observations: Observations, start: CPModel) -> None:
+    def __init__(self, observations: Observations, start: CPModel, entries: EntriesByIndex | None = None) -> None:
         self._shape, self._dtype = observations.shape, observations.dtype
-        self._coords = np.array(observations.coords, dtype=smallest_index_type(max(self._shape)), order="C")
-        self._values = observations.values.astype(np.float64)
+        self._entries = EntriesByIndex(observations.coords, self._shape) if entries is None else entries
+        self._values = observations.values.astype(np.float64, copy=False)
         self._total = float(self._values @ self._values)
         self._factors: list[Floats] = [factor.astype(np.float64) for factor in start.balanced_factors()]
         residuals = self._values - start.predict(observations.coords)
@@ -81,40 +81,23 @@ class CPLeastSquares:
 
     def _fit_rows(self, mode: int) -> None:
         factor = self._factors[mode]
-        terms = factor.shape[1]
-        gram, rhs = sums_over_rows(
-            "row_normal_equations", self._coords, self._values, self._factors, mode, (terms, terms)
-        )
-        gram = mirrored(gram)
+        lower, rhs = self._entries.normal_equations(self._values, self._factors, mode)
         squares = np.mean(factor**2, axis=0)
         ridge = self.variance / np.maximum(squares, LEAST_RIDGE * squares.max(initial=0.0) + LEAST_SQUARE)
-        least = LEAST_RIDGE * np.trace(gram, axis1=1, axis2=2) / terms
-        damped = gram + (ridge + np.where(least > 0, least, 1.0)[:, None])[:, None, :] * np.eye(terms)
-        solution = np.linalg.solve(damped, rhs[..., None])[..., 0]
-        left = np.vdot(solution, np.matmul(gram, solution[..., None])[..., 0] - 2 * rhs)
-        self.sum_of_squares = max(self._total + float(left), LEAST_SQUARES * self._total)
+        solution, left, each = np.empty_like(factor), 0.0, max(1, MOST_AT_A_TIME // factor.shape[1] ** 2)
+        for first in range(0, len(factor), each):
+            rows = slice(first, first + each)
+            gram = mirrored(lower[rows])
+            solution[rows] = _solved(gram, rhs[rows], ridge)
+            predicted = np.matmul(gram, solution[rows, :, None])[..., 0]
+            left += float(np.vdot(solution[rows], predicted - 2 * rhs[rows]))
+        self.sum_of_squares = max(self._total + left, LEAST_SQUARES * self._total)
         self._factors[mode] = solution
 
 
-def sums_over_rows(
-    loop: str,
-    coords: Integers,
-    values: Floats,
-    factors: Sequence[Floats],
-    mode: int,
-    each: tuple[int, ...],
-) -> tuple[Floats, Floats]:
-    """Return the sums of a loop over CP models for each index of `mode`: an array of shape `each`, and a row.
-
-    The threads share the entries.
-    """
-    rows = FactorRows(factors)
-    size, terms = factors[mode].shape
-    shares = parts_of(0, len(values), beside=size * terms)
-    grams, sums = np.zeros((len(shares) - 1, size, *each)), np.zeros((len(shares) - 1, size, terms))
-    add = getattr(loops("cp", len(values), len(values) * math.prod(each)), loop)
-    given = coords, values, mode, rows.flat, rows.starts
-    side_by_side(
-        [partial(add, *given, *share, grams[t], sums[t]) for t, share in enumerate(itertools.pairwise(shares))]
-    )
-    return grams.sum(axis=0), sums.sum(axis=0)
+def _solved(gram: Floats, rhs: Floats, ridge: Floats) -> Floats:
+    """Return the solutions of normal equations with a ridge for each term."""
+    terms = len(ridge)
+    least = LEAST_RIDGE * np.trace(gram, axis1=1, axis2=2) / terms
+    damped = gram + (ridge + np.where(least > 0, least, 1.0)[:, None])[:, None, :] * np.eye(terms)
+    return np.asarray(np.linalg.solve(damped, rhs[..., None])[..., 0])

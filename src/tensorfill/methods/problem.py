@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from .._support.types import Floats, Integers
 from ..algebra.columns import ColumnStorage
 from ..algebra.component import Component
+from ..algebra.cp_entries import EntriesByIndex
 from ..algebra.pattern import SparsePattern
 from ..algebra.pieces import in_pieces
 from ..algebra.roughness import Roughness
 from ..algebra.storage import DenseStorage, LocalPoint, LocalStorage, SparseStorage
+from ..algebra.tucker_entries import EntriesInBlocks
 from ..losses import Huber, Loss, Square
 from ..models import FoldedColumns, FoldedLowRank, Model
 from ..observations import Observations
@@ -33,6 +36,13 @@ class Storages:
     columns: dict[Modes, ColumnStorage] = field(default_factory=dict)
     observed_are_cheaper: dict[Modes, bool] = field(default_factory=dict)
     dense: DenseStorage | None = None
+    # Least squares share these while one of them is at work; no one else needs them.
+    blocks: WeakValueDictionary[Modes, EntriesInBlocks] = field(default_factory=WeakValueDictionary)
+    indices: WeakValueDictionary[Modes, EntriesByIndex] = field(default_factory=WeakValueDictionary)
+
+    def __reduce__(self) -> tuple[type[Storages], tuple[()]]:
+        # In another process they are made again, when they are asked for.
+        return Storages, ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,3 +213,15 @@ class Problem:
         if self._storages.dense is None:
             self._storages.dense = DenseStorage(self.observations)
         return self._storages.dense
+
+    # For least squares
+
+    def entries_in_blocks(self, free: Sequence[int]) -> EntriesInBlocks:
+        """Return the entries in blocks, for factors of the modes `free`; the same ones while anyone holds them."""
+        entries = EntriesInBlocks(self.observations.coords, self.observations.values, self.observations.shape, free)
+        return self._storages.blocks.setdefault(tuple(entries.free), entries)
+
+    def entries_by_index(self) -> EntriesByIndex:
+        """Return the entries by their index in each mode; the same ones while anyone holds them."""
+        entries = EntriesByIndex(self.observations.coords, self.observations.shape)
+        return self._storages.indices.setdefault((), entries)

@@ -21,13 +21,11 @@ from typing import Any
 import numpy as np
 
 from .._support.clock import check_time
-from .._support.ordering import order_by_modes
 from .._support.parallel import parts_of, side_by_side
 from .._support.types import Floats, Integers
 from ..algebra.loops import loops
 from ..algebra.svd import whole_registers
-from ..algebra.tucker_entries import FactorRows, level_bounds, sums_over_blocks, values_at
-from ..algebra.unfolding import smallest_index_type
+from ..algebra.tucker_entries import EntriesInBlocks, FactorRows, level_bounds, sums_over_blocks, values_at
 from ..models import Tucker
 from ..observations import Observations
 
@@ -69,6 +67,8 @@ class LeastSquares:
         The strength with which a solution is tied to the previous one.
     shrink
         Whether to shrink according to the noise instead.
+    entries
+        The entries in blocks, if they have been arranged already.
     """
 
     def __init__(
@@ -79,29 +79,18 @@ class LeastSquares:
         ridge: float = RIDGE,
         *,
         shrink: bool = False,
+        entries: EntriesInBlocks | None = None,
     ) -> None:
         self._shape, self._dtype, self._ridge = observations.shape, observations.dtype, ridge
         self._shrink = shrink
-        # What entries share in their first modes is computed once for all of them, and they share most if sorted by
-        # their smaller modes first.
-        self._free = sorted(free, key=lambda mode: (self._shape[mode], mode))
-        self._fixed = [mode for mode in range(start.ndim) if mode not in self._free]
+        if entries is None:
+            entries = EntriesInBlocks(observations.coords, observations.values, observations.shape, free)
+        self._free, self._fixed = entries.free, entries.fixed
         self._factors = [start.factors[mode].astype(np.float64) for mode in self._free]
         sizes = [self._shape[mode] for mode in self._fixed]
         blocks = start.core.transpose(self._fixed + self._free).astype(np.float64)
         self._core = blocks.reshape(math.prod(sizes), *(factor.shape[1] for factor in self._factors))
-        self._hold(observations, sizes)
-
-    def _hold(self, observations: Observations, sizes: Sequence[int]) -> None:
-        """Keep the entries block by block, each in the order of its free modes."""
-        groups = np.zeros(len(observations), dtype=np.int64)
-        for mode, size in zip(self._fixed, sizes, strict=True):
-            groups = groups * size + observations.coords[:, mode]
-        order = order_by_modes(observations.coords, self._shape, self._fixed + self._free)
-        index = smallest_index_type(max(self._shape))
-        self._groups = groups[order]
-        self._coords = np.ascontiguousarray(observations.coords[order][:, self._free], dtype=index)
-        self._values = observations.values[order].astype(np.float64)
+        self._coords, self._groups, self._values = entries.arranged
         self._total = float(self._values @ self._values)
         self.sum_of_squares = self._total
         if self._core.any():
@@ -313,7 +302,7 @@ def _total(sums: Floats, bounds: Integers, sizes: Integers) -> Floats:
 
 def mirrored(lower: Floats) -> Floats:
     """Return symmetric matrices from their lower triangles."""
-    full: Floats = lower + np.tril(lower, -1).swapaxes(-1, -2)
+    full: Floats = np.tril(lower) + np.tril(lower, -1).swapaxes(-1, -2)
     return full
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
+import weakref
+
 import numpy as np
 import pytest
 
-from tensorfill import Observations
+from tensorfill import Grow, Observations
+from tensorfill._support.ordering import order_by_modes
+from tensorfill.algebra import tucker_entries
 from tensorfill.datasets import synthetic
+from tensorfill.losses import Square
 from tensorfill.methods.grow.growth import Growth, centred_modes
 from tensorfill.methods.grow.mixtures import Mixtures
 from tensorfill.methods.grow.weights import LikelyWeights
+from tensorfill.methods.problem import Problem
 from tensorfill.models import CPModel, Tucker
 
 
@@ -23,7 +31,7 @@ def low_rank(shape, terms=2, entries=3000, noise=0.1, seed=0):
 
 
 def growth_of(observations, seed=0):
-    return Growth(observations, np.random.default_rng(seed))
+    return Growth(Problem(observations, Square()), np.random.default_rng(seed))
 
 
 def as_tucker(model):
@@ -227,11 +235,41 @@ def test_unseen_entries_help_to_find_terms_but_are_not_fitted(monkeypatch):
         return starts(self, residuals, rng, centred)
 
     monkeypatch.setattr(Mixtures, "starts", recorded)
-    growth = Growth(observations.select(fitted), np.random.default_rng(0), unseen=unseen)
+    growth = Growth(Problem(observations.select(fitted), Square()), np.random.default_rng(0), unseen=unseen)
     term = growth.terms(growth.zero())[0][0]
     np.testing.assert_array_equal(np.sort(given[0]), np.sort(observations.values))
     # Least squares without the unseen entries cannot tell what these are.
-    other = Growth(observations.select(fitted), np.random.default_rng(0), unseen=unseen.with_values(-unseen.values / 9))
+    other = Growth(
+        Problem(observations.select(fitted), Square()),
+        np.random.default_rng(0),
+        unseen=unseen.with_values(-unseen.values / 9),
+    )
     np.testing.assert_allclose(other.terms(other.zero())[0][0].to_dense(), term.to_dense(), atol=1e-3)
     growth.terms(growth.zero(), thoroughly=False)
     assert len(given) == 2
+
+
+def test_entries_are_arranged_once_while_a_model_grows(monkeypatch):
+    observations = synthetic((20, 15, 12), rank=2, observed=1_500, rng=0).observations
+    problem, calls = Problem(observations, Square()), []
+
+    def counted(*given):
+        calls.append(given)
+        return order_by_modes(*given)
+
+    monkeypatch.setattr(tucker_entries, "order_by_modes", counted)
+    growth = Growth(problem, np.random.default_rng(0))
+    model = growth.appended(growth.zero(), growth.directions(growth.zero()))
+    growth.swept(model)
+    Grow(rank=model.ranks, form="tucker", max_iter=2).solve(problem, start=model, rng=0)
+    assert len(calls) == 1
+    assert growth._by_index is problem.entries_by_index()
+    # Another process arranges them again.
+    sent = pickle.loads(pickle.dumps(problem))
+    np.testing.assert_array_equal(sent.entries_in_blocks(growth.free).arranged[2], growth._in_blocks.arranged[2])
+    # Nothing is kept that no one uses.
+    kept = weakref.ref(problem.entries_in_blocks(growth.free))
+    assert kept() is not None
+    del growth
+    gc.collect()
+    assert kept() is None

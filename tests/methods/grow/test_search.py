@@ -20,6 +20,7 @@ from tensorfill.choosing.search.trials import Trials, search_through
 from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.grow.growth import Growth
+from tensorfill.methods.problem import Problem
 from tensorfill.metrics import rmse
 from tensorfill.models import CPModel, Tucker
 from tests.methods.grow.examples import noise, orthogonal_terms, slowly_falling
@@ -346,6 +347,10 @@ def test_mixtures_are_looked_at_only_to_finish_and_where_small_modes_may_hide_a_
     asked.clear()
     search.finish(trials)
     assert asked == looks
+    # What it held for that is not needed any more, and to finish again changes nothing.
+    assert not search._growths
+    search.finish(trials)
+    assert asked == looks
 
 
 def test_all_terms_of_one_look_that_are_worth_it_are_kept(monkeypatch):
@@ -362,7 +367,7 @@ def terms_tried(looks, monkeypatch):
     looks = iter(looks)
     monkeypatch.setattr(Growth, "terms", lambda self, model, thoroughly: next(looks))
     search = GrowSearch(Grow())
-    search._growths = [Growth(noise((20, 20, 20), 0.2, 0), np.random.default_rng(0))]
+    search._growths = [Growth(Problem(noise((20, 20, 20), 0.2, 0), Square()), np.random.default_rng(0))]
     search._kept = SimpleNamespace(models=[search._growths[0].zero()])
     tried = []
     monkeypatch.setattr(GrowSearch, "_is_exact", False)

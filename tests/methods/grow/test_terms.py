@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tensorfill import Observations
+from tensorfill.algebra.cp_entries import EntriesByIndex
 from tensorfill.algebra.sparse_unfoldings import SparseUnfoldings
 from tensorfill.algebra.unfolding import large_modes
 from tensorfill.methods.grow import mixtures as mixtures_module
@@ -35,7 +36,7 @@ def found_in(observations, residuals=None, *, thoroughly=True):
     mixtures = mixtures_of(observations.coords, observations.shape, unfoldings.modes)
     thoroughly = thoroughly and mixtures is not None
     starts = mixtures.starts(residuals, rng).vectors if thoroughly else starts_from_modes(unfoldings, residuals, rng)
-    return best_terms(observations, residuals, starts)
+    return best_terms(EntriesByIndex(observations.coords, observations.shape), residuals, starts)
 
 
 def alignment(term, model, number=0):

@@ -13,72 +13,115 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiling import compiled
+from .simd import lane_count, load, nothing, plus_product, plus_scaled, store
 from .tucker import first_change
 
 
 @compiled(fastmath=True, inline="always")
-def product_of_others(
-    coords: NDArray[Any], p: int, mode: int, flat: NDArray[Any], starts: NDArray[Any], out: NDArray[Any]
-) -> None:
-    """Set `out` to the product of the rows of entry p in all factors but that of `mode`, term by term."""
-    terms = len(out)
-    one = 1 if mode == 0 else 0
-    start = starts[one] + coords[p, one] * terms
-    for k in range(terms):
-        out[k] = flat[start + k]
-    for other in range(one + 1, coords.shape[1]):
-        if other != mode:
-            start = starts[other] + coords[p, other] * terms
-            for k in range(terms):
-                out[k] *= flat[start + k]
+def add_lower_gram(block: NDArray[Any], first: int, last: int, height: int, at: int, sums: NDArray[Any]) -> None:
+    """Add the lower triangle of the Gram matrix of `height` columns of a block to the rows of `sums` from `at` on.
 
-
-@compiled(fastmath=True)
-def row_normal_equations(
-    coords: NDArray[Any],
-    values: NDArray[Any],
-    mode: int,
-    flat: NDArray[Any],
-    starts: NDArray[Any],
-    first: int,
-    last: int,
-    gram: NDArray[Any],
-    rhs: NDArray[Any],
-) -> None:
-    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to ``gram[i]`` and ``rhs[i]``, where i is its index in `mode`.
-
-    The feature w_p is the product of the rows of the other factors. Only the lower triangles of `gram` are filled.
+    A tile of four rows and one or two registers of columns stays in registers while the rows `first` to `last` of the
+    block are summed.
     """
-    w = np.empty(rhs.shape[1])
-    for p in range(first, last):
-        product_of_others(coords, p, mode, flat, starts, w)
-        i, value = coords[p, mode], values[p]
-        for k in range(len(w)):
-            rhs[i, k] += value * w[k]
-            for m in range(k + 1):
-                gram[i, k, m] += w[k] * w[m]
+    lanes, end = lane_count(sums), at + height - 1
+    for t in range(0, height, 4):
+        # Behind the last row is that of another index. It is stored last instead, over what such rows would be.
+        o0, o1, o2, o3 = at + t, min(at + t + 1, end), min(at + t + 2, end), min(at + t + 3, end)
+        whole = (t + 3) // lanes * lanes + lanes
+        paired = whole - whole % (2 * lanes)
+        for k in range(0, paired, 2 * lanes):
+            h = k + lanes
+            a0, a1, a2, a3 = load(sums, o0, k), load(sums, o1, k), load(sums, o2, k), load(sums, o3, k)
+            b0, b1, b2, b3 = load(sums, o0, h), load(sums, o1, h), load(sums, o2, h), load(sums, o3, h)
+            for p in range(first, last):
+                low, high = load(block, p, k), load(block, p, h)
+                a0, b0 = plus_scaled(a0, block[p, t], low), plus_scaled(b0, block[p, t], high)
+                a1, b1 = plus_scaled(a1, block[p, t + 1], low), plus_scaled(b1, block[p, t + 1], high)
+                a2, b2 = plus_scaled(a2, block[p, t + 2], low), plus_scaled(b2, block[p, t + 2], high)
+                a3, b3 = plus_scaled(a3, block[p, t + 3], low), plus_scaled(b3, block[p, t + 3], high)
+            store(sums, o3, k, a3)
+            store(sums, o2, k, a2)
+            store(sums, o1, k, a1)
+            store(sums, o0, k, a0)
+            store(sums, o3, h, b3)
+            store(sums, o2, h, b2)
+            store(sums, o1, h, b1)
+            store(sums, o0, h, b0)
+        if paired < whole:
+            k = paired
+            a0, a1, a2, a3 = load(sums, o0, k), load(sums, o1, k), load(sums, o2, k), load(sums, o3, k)
+            for p in range(first, last):
+                low = load(block, p, k)
+                a0, a1 = plus_scaled(a0, block[p, t], low), plus_scaled(a1, block[p, t + 1], low)
+                a2, a3 = plus_scaled(a2, block[p, t + 2], low), plus_scaled(a3, block[p, t + 3], low)
+            store(sums, o3, k, a3)
+            store(sums, o2, k, a2)
+            store(sums, o1, k, a1)
+            store(sums, o0, k, a0)
+
+
+@compiled(fastmath=True, inline="always")
+def add_squares(block: NDArray[Any], first: int, last: int, terms: int, at: int, sums: NDArray[Any]) -> None:
+    """Add the squares of some rows of a block to row `at` of `sums`, and the rows times their values to the next."""
+    for c in range(0, terms, lane_count(sums)):
+        squares, products = load(sums, at, c), load(sums, at + 1, c)
+        for p in range(first, last):
+            feature = load(block, p, c)
+            squares, products = plus_product(squares, feature, feature), plus_scaled(products, block[p, terms], feature)
+        store(sums, at, c, squares)
+        store(sums, at + 1, c, products)
 
 
 @compiled(fastmath=True)
-def separate_normal_equations(
+def normal_equations(
+    places: NDArray[Any],
     coords: NDArray[Any],
     values: NDArray[Any],
     mode: int,
     flat: NDArray[Any],
     starts: NDArray[Any],
+    terms: int,
+    together: int,
+    separate: bool,
     first: int,
     last: int,
-    gram: NDArray[Any],
-    rhs: NDArray[Any],
+    sums: NDArray[Any],
 ) -> None:
-    """Add ``w_p^2`` and ``o_p w_p``, term by term, for many models with one term each; see `row_normal_equations`."""
-    w = np.empty(rhs.shape[1])
-    for p in range(first, last):
-        product_of_others(coords, p, mode, flat, starts, w)
-        i, value = coords[p, mode], values[p]
-        for k in range(len(w)):
-            rhs[i, k] += value * w[k]
-            gram[i, k] += w[k] * w[k]
+    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p to the sums of its index in `mode`.
+
+    The feature w_p is the product of the rows of the other factors. `places` has the place of each entry among
+    `together` entries in the order of their indices. Their features, each with its value behind it, are set down in
+    this order, so that those of an index are neighbours. The sums of an index are ``terms + 1`` rows: the lower
+    triangle of the matrix, and then the vector. If `separate`, they are two rows: ``w_p^2``, term by term, and the
+    vector. The rows are whole registers, and `flat` is a single row, with a register more at its end.
+    """
+    modes, width, lanes, height = coords.shape[1], sums.shape[1], lane_count(sums), 2 if separate else terms + 1
+    block, index = np.empty((together, width)), np.empty(together + 1, dtype=np.int64)
+    one = 1 if mode == 0 else 0
+    for begin in range(first, last, together):
+        count = min(together, last - begin)
+        for p in range(begin, begin + count):
+            place, start = places[p], starts[one] + coords[p, one] * terms
+            for c in range(0, width, lanes):
+                store(block, place, c, load(flat, 0, start + c))
+            for other in range(one + 1, modes):
+                if other != mode:
+                    start = starts[other] + coords[p, other] * terms
+                    for c in range(0, width, lanes):
+                        feature = load(block, place, c)
+                        store(block, place, c, plus_product(nothing(block), feature, load(flat, 0, start + c)))
+            block[place, terms] = values[p]
+            index[place] = coords[p, mode]
+        index[count] = -1
+        start = 0
+        for p in range(count):
+            if index[p + 1] != index[p]:
+                if separate:
+                    add_squares(block, start, p + 1, terms, index[p] * height, sums)
+                else:
+                    add_lower_gram(block, start, p + 1, height, index[p] * height, sums)
+                start = p + 1
 
 
 @compiled(fastmath=True, inline="always")

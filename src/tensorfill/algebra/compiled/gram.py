@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiling import compiled
+from .simd import lane_count, load, nothing, plus_scaled, store
 
 
 @compiled(fastmath=True)
@@ -30,6 +31,49 @@ def off_diagonal_gram(rows: NDArray[Any], starts: NDArray[Any], values: NDArray[
             gram[j, i] = both
         gram[i, i] = 0.0
     return gram
+
+
+@compiled(fastmath=True)
+def add_gram_times(
+    rows: NDArray[Any], starts: NDArray[Any], values: NDArray[Any], block: NDArray[Any], out: NDArray[Any]
+) -> None:
+    """Add ``A A^T block``, without the diagonal of ``A A^T``, to `out`.
+
+    The matrix A is stored as for `off_diagonal_gram`.
+    """
+    width, lanes = block.shape[1], lane_count(block)
+    paired, whole = width - width % (2 * lanes), width - width % lanes
+    for column in range(len(starts) - 1):
+        first, last = starts[column], starts[column + 1]
+        if last - first < 2:
+            continue
+        for k in range(0, paired, 2 * lanes):
+            h = k + lanes
+            low, high = nothing(block), nothing(block)
+            for p in range(first, last):
+                i, value = rows[p], values[p]
+                low, high = plus_scaled(low, value, load(block, i, k)), plus_scaled(high, value, load(block, i, h))
+            for p in range(first, last):
+                i, value = rows[p], values[p]
+                others = plus_scaled(low, -value, load(block, i, k))
+                store(out, i, k, plus_scaled(load(out, i, k), value, others))
+                others = plus_scaled(high, -value, load(block, i, h))
+                store(out, i, h, plus_scaled(load(out, i, h), value, others))
+        for k in range(paired, whole, lanes):
+            total = nothing(block)
+            for p in range(first, last):
+                total = plus_scaled(total, values[p], load(block, rows[p], k))
+            for p in range(first, last):
+                i, value = rows[p], values[p]
+                others = plus_scaled(total, -value, load(block, i, k))
+                store(out, i, k, plus_scaled(load(out, i, k), value, others))
+        for k in range(whole, width):
+            number = block.dtype.type(0)
+            for p in range(first, last):
+                number += values[p] * block[rows[p], k]
+            for p in range(first, last):
+                i, value = rows[p], values[p]
+                out[i, k] += value * (number - value * block[i, k])
 
 
 @compiled(fastmath=True)

@@ -10,39 +10,28 @@ from ..._support.types import Floats, Integers
 from .grouping import add_by_group, factor_rows, grams_by_group
 
 
-def row_normal_equations(
+def normal_equations(
+    places: Integers,
     coords: Integers,
     values: Floats,
     mode: int,
     flat: Floats,
     starts: Integers,
+    terms: int,
+    together: int,
+    separate: bool,
     first: int,
     last: int,
-    gram: Floats,
-    rhs: Floats,
+    sums: Floats,
 ) -> None:
-    """Add ``w_p w_p^T``, its lower triangle, and ``o_p w_p`` of every entry p to ``gram[i]`` and ``rhs[i]``."""
-    index, w = coords[first:last, mode], _product_of_rows(coords[first:last], flat, starts, rhs.shape[1], without=mode)
-    products = grams_by_group(index, np.column_stack([w, values[first:last]]), len(gram))
-    gram += np.tril(products[:, :-1, :-1])
-    rhs += products[:, -1, :-1]
-
-
-def separate_normal_equations(
-    coords: Integers,
-    values: Floats,
-    mode: int,
-    flat: Floats,
-    starts: Integers,
-    first: int,
-    last: int,
-    gram: Floats,
-    rhs: Floats,
-) -> None:
-    """Add ``w_p^2`` and ``o_p w_p``, term by term, for many models with one term each; see `row_normal_equations`."""
-    index, w = coords[first:last, mode], _product_of_rows(coords[first:last], flat, starts, rhs.shape[1], without=mode)
-    add_by_group(index, values[first:last], w, rhs)
-    add_by_group(index, np.ones(len(w)), w * w, gram)
+    """Add ``w_p w_p^T`` and ``o_p w_p`` of every entry p, or ``w_p^2`` and ``o_p w_p``, to the sums of its index."""
+    index, w = coords[first:last, mode], _product_of_rows(coords[first:last], flat[0], starts, terms, without=mode)
+    own = sums.reshape(-1, 2 if separate else terms + 1, sums.shape[1])[..., : terms + 1]
+    if separate:
+        add_by_group(index, np.ones(len(w)), w * w, own[:, 0, :terms])
+        add_by_group(index, values[first:last], w, own[:, 1, :terms])
+    else:
+        own += grams_by_group(index, np.column_stack([w, values[first:last]]), len(own))
 
 
 def values_at(coords: Integers, flat: Floats, starts: Integers, terms: int, first: int, last: int, out: Floats) -> None:

@@ -22,3 +22,12 @@ def off_diagonal_gram(rows: Integers, starts: Integers, values: Floats, size: in
     gram: NDArray[np.float64] = matrix @ matrix.T.toarray() if dense else (matrix @ matrix.T).toarray()
     np.fill_diagonal(gram, 0.0)
     return gram
+
+
+def add_gram_times(rows: Integers, starts: Integers, values: Floats, block: Floats, out: Floats) -> None:
+    """Add ``A A^T block`` to `out`, without the diagonal of ``A A^T``."""
+    shape = (len(block), len(starts) - 1)
+    numbers = values.astype(np.float64)
+    matrix: Any = scipy.sparse.csc_array((numbers, rows, starts), shape=shape)
+    diagonal = np.bincount(rows, weights=numbers**2, minlength=len(block))
+    out += matrix @ (matrix.T @ block) - diagonal[:, None] * block

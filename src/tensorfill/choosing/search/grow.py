@@ -99,6 +99,7 @@ class GrowSearch(GrowState):
 
     def __init__(self, settings: Grow) -> None:
         super().__init__(settings)
+        self._growths = []
         self._conclusive, self._is_settled = False, True
         self._is_low_rank = self._is_cramped = False
 
@@ -111,7 +112,7 @@ class GrowSearch(GrowState):
         """Grow a Tucker model, and then look for its simplest form."""
         self._trials = trials
         entries = zip(trials.local_problems, trials.unseen, strict=True)
-        self._growths = [Growth(problem.observations, trials.rng, trials.clock, unseen) for problem, unseen in entries]
+        self._growths = [Growth(problem, trials.rng, trials.clock, unseen) for problem, unseen in entries]
         if self._settings.rank == "auto":
             yield from self._grow_from_zero()
         else:
@@ -124,9 +125,17 @@ class GrowSearch(GrowState):
         """Search thoroughly for terms beside small modes, and add them if the held-out error falls."""
         # Unless the model is a short sum of outer products, weak terms that only mixtures show are unlikely.
         is_sum = self._is_cp or self._empty or self._settings.form == "tucker"
-        if self._is_low_rank and is_sum and self._may_hide_a_term and self._append_terms(thoroughly=True):
+        if (
+            self._growths
+            and self._is_low_rank
+            and is_sum
+            and self._may_hide_a_term
+            and self._append_terms(thoroughly=True)
+        ):
             self._conclude()
             trials.prefer(self._kept)
+        # Their unfoldings are large, and nothing needs them any more.
+        self._growths = []
 
     def final(self, trials: Trials, entries: int) -> Grow:
         """Return the method with the ranks and the form of the best trial.

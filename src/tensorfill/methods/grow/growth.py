@@ -17,6 +17,7 @@ from ...algebra.sparse_unfoldings import SparseUnfoldings
 from ...algebra.unfolding import large_modes
 from ...models import CPModel, Model, Tucker
 from ...observations import Observations
+from ..problem import Problem
 from ..tucker_least_squares import LeastSquares
 from .mixtures import Mixtures, mixtures_of
 from .terms import best_terms, clip, starts_from_modes
@@ -47,8 +48,8 @@ class Growth:
 
     Parameters
     ----------
-    observations
-        The entries to fit.
+    problem
+        The problem with the entries to fit.
     rng
         Draws random signs, to estimate the directions of noise.
     clock
@@ -59,14 +60,16 @@ class Growth:
 
     def __init__(
         self,
-        observations: Observations,
+        problem: Problem,
         rng: np.random.Generator,
         clock: Clock | None = None,
         unseen: Observations | None = None,
     ) -> None:
-        self.observations, self._rng, self._clock = observations, rng, clock or Clock()
-        self.free = large_modes(observations.shape)
-        self._searched = [observations] if unseen is None else [observations, unseen]
+        self.observations, self._rng, self._clock = problem.observations, rng, clock or Clock()
+        self.free = large_modes(self.observations.shape)
+        # Trials on the same problem share them too.
+        self._by_index, self._in_blocks = problem.entries_by_index(), problem.entries_in_blocks(self.free)
+        self._searched = [self.observations] if unseen is None else [self.observations, unseen]
 
     @cached_property
     def _unfoldings(self) -> SparseUnfoldings:
@@ -144,7 +147,7 @@ class Growth:
             starts, may_hide_others = self._mixtures.starts(left, self._rng, centred_modes(model))
         else:
             starts = starts_from_modes(self._unfoldings, residuals, self._rng)
-        return best_terms(self.observations, residuals, starts), may_hide_others
+        return best_terms(self._by_index, residuals, starts), may_hide_others
 
     def directions_of(self, term: CPModel) -> dict[int, Floats]:
         """Return the directions of a term in the modes that may grow."""
@@ -163,14 +166,17 @@ class Growth:
         """Return the model with the best-fitting core."""
         return self._kept(("core", model), lambda: self._with_core_fitted(model))
 
+    def _squares(self, model: Tucker) -> LeastSquares:
+        return LeastSquares(self.observations, model, self.free, shrink=True, entries=self._in_blocks)
+
     def _with_core_fitted(self, model: Tucker) -> Tucker:
-        squares = LeastSquares(self.observations, model, self.free, shrink=True)
+        squares = self._squares(model)
         squares.fit_core()
         return squares.model()
 
     def swept(self, model: Tucker, sweeps: int = SWEEPS) -> Tucker:
         """Return the model after sweeps of least squares."""
-        squares = LeastSquares(self.observations, model, self.free, shrink=True)
+        squares = self._squares(model)
         with self._clock.at_work():
             for _ in range(sweeps):
                 squares.sweep()

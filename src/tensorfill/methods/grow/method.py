@@ -17,7 +17,6 @@ import numpy as np
 
 from ...algebra.unfolding import large_modes
 from ...models import CPModel, Model, Tucker
-from ...observations import Observations
 from ..base import Method
 from ..cp_least_squares import CPLeastSquares
 from ..problem import Problem
@@ -97,26 +96,28 @@ class Grow(Method):
 
     def prepare(self, problem: Problem, start: Model | None, rng: np.random.Generator) -> SweepSolver:
         """Return a solver that starts at `start`, or at a model that grew to the ranks."""
-        observations = problem.observations
         if start is None:
-            start = self._grown(observations, rng)
+            start = self._grown(problem, rng)
         elif not self.can_start_from(start, problem):
             raise ValueError(f"start must be an answer of method '{self.name}' in the same form, but it is {start!r}.")
         # The ridge follows the noise, so there is no single function that decreases at every step.
-        return SweepSolver(_squares(observations, start), falls=False)
+        return SweepSolver(_squares(problem, start), falls=False)
 
-    def _grown(self, observations: Observations, rng: np.random.Generator) -> Model:
+    def _grown(self, problem: Problem, rng: np.random.Generator) -> Model:
         """Return a model grown to the ranks without held-out entries."""
+        observations = problem.observations
         given = self.rank if isinstance(self.rank, Sequence) else [self.rank] * observations.ndim
-        growth = Growth(observations, rng)
+        growth = Growth(problem, rng)
         model = growth.grown({mode: min(int(given[mode]), observations.shape[mode]) for mode in growth.free})
         return cp_form(model, int(given[0]), rng) if self.form == "cp" else model
 
 
-def _squares(observations: Observations, start: Model) -> Squares:
+def _squares(problem: Problem, start: Model) -> Squares:
     """Return least squares at a Tucker or a CP model."""
+    observations = problem.observations
     if isinstance(start, CPModel):
-        return CPLeastSquares(observations, start)
+        return CPLeastSquares(observations, start, problem.entries_by_index())
     if isinstance(start, Tucker):
-        return LeastSquares(observations, start, large_modes(start.shape), shrink=True)
+        free = large_modes(start.shape)
+        return LeastSquares(observations, start, free, shrink=True, entries=problem.entries_in_blocks(free))
     raise TypeError(f"start must be a Tucker or a CP model, but it is {start!r}.")

@@ -15,12 +15,10 @@ from functools import reduce
 
 import numpy as np
 
-from ..._support.types import Floats, Integers
+from ..._support.types import Floats
+from ...algebra.cp_entries import EntriesByIndex
 from ...algebra.sparse_unfoldings import SparseUnfoldings
-from ...algebra.unfolding import smallest_index_type
 from ...models import CPModel
-from ...observations import Observations
-from ..cp_least_squares import sums_over_rows
 from .contraction import terms_along
 
 STARTS = 8
@@ -49,18 +47,17 @@ def starts_from_modes(unfoldings: SparseUnfoldings, residuals: Floats, rng: np.r
     return starts
 
 
-def best_terms(observations: Observations, residuals: Floats, starts: Sequence[Sequence[Floats]]) -> list[CPModel]:
+def best_terms(entries: EntriesByIndex, residuals: Floats, starts: Sequence[Sequence[Floats]]) -> list[CPModel]:
     """Return the rank-one terms of the residuals that least squares finds from some starts, the best first."""
     if not residuals.any() or not starts:
         return []
     factors = [np.stack(columns, axis=1) for columns in zip(*starts, strict=True)]
-    index = smallest_index_type(max(observations.shape))
-    entries = np.array(observations.coords, dtype=index, order="C"), residuals.astype(np.float64)
-    factors, weights, gains = _fitted(*entries, factors, FIRST_SWEEPS)
+    values = residuals.astype(np.float64, copy=False)
+    factors, weights, gains = _fitted(entries, values, factors, FIRST_SWEEPS)
     for most, sweeps in ROUNDS:
         best = _distinct(factors, gains)[:most]
-        factors, weights, gains = _fitted(*entries, [factor[:, best] for factor in factors], sweeps)
-    shape, best = observations.shape, _distinct(factors, gains)
+        factors, weights, gains = _fitted(entries, values, [factor[:, best] for factor in factors], sweeps)
+    shape, best = entries.shape, _distinct(factors, gains)
     return [CPModel(shape, weights[[term]], [factor[:, [term]] for factor in factors]) for term in best]
 
 
@@ -81,7 +78,7 @@ def clip(values: Floats, at: float) -> Floats:
 
 
 def _fitted(
-    coords: Integers, values: Floats, factors: list[Floats], sweeps: int
+    entries: EntriesByIndex, values: Floats, factors: list[Floats], sweeps: int
 ) -> tuple[list[Floats], Floats, Floats]:
     """Return every term, fitted separately by least squares: columns of unit length, weights, and gains.
 
@@ -90,8 +87,8 @@ def _fitted(
     factors = [factor / np.maximum(np.linalg.norm(factor, axis=0), np.finfo(float).tiny) for factor in factors]
     weights = gains = np.zeros(factors[0].shape[1])
     for _ in range(sweeps):
-        for mode, factor in enumerate(factors):
-            squares, sums = sums_over_rows("separate_normal_equations", coords, values, factors, mode, factor.shape[1:])
+        for mode in range(len(factors)):
+            squares, sums = entries.separate_normal_equations(values, factors, mode)
             column = sums / (squares + RIDGE * squares.mean(axis=0) + np.finfo(float).tiny)
             gains = np.sum((2 * sums - squares * column) * column, axis=0)
             weights = np.linalg.norm(column, axis=0)
