@@ -45,7 +45,8 @@ def test_sums_of_each_index(threads, data, rng):
     coords = data.draw(observed(shape)).astype(np.int32)
     with pytest.MonkeyPatch.context() as patch, parallel.threads(threads):
         patch.setattr(parallel, "LEAST_PART", 4)
-        patch.setattr(cp_entries, "TOGETHER", data.draw(st.integers(1, 9)))
+        patch.setattr(cp_entries, "FEWEST_TOGETHER", 1)
+        patch.setattr(cp_entries, "MOST_TOGETHER", data.draw(st.integers(1, 9)))
         patch.setattr(cp_entries, "NUMBERS_EACH", 2**20)
         check(shape, coords, data.draw(st.integers(1, 5)), data.draw(modes(shape)), rng)
 
@@ -61,7 +62,7 @@ def test_any_number_of_terms(terms):
 
 def test_the_number_of_threads_does_not_matter(monkeypatch):
     monkeypatch.setattr(parallel, "LEAST_PART", 50)
-    monkeypatch.setattr(cp_entries, "TOGETHER", 16)
+    monkeypatch.setattr(cp_entries, "MOST_TOGETHER", 16)
     monkeypatch.setattr(cp_entries, "NUMBERS_EACH", 2**20)
     shape = (12, 9, 14)
     coords = np.argwhere(np.random.default_rng(0).random(shape) < 0.7)

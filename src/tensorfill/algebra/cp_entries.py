@@ -17,9 +17,12 @@ from .svd import whole_registers
 
 AnyArray = NDArray[Any]
 
-TOGETHER = 2**15
+FEWEST_TOGETHER, MOST_TOGETHER = 2**13, 2**15
 """The entries that are sorted together: their products stay in the cache, and entries with the same index are summed in
 registers."""
+
+FOR_EACH_INDEX = 8
+"""Within these bounds, so many entries are sorted together for each index of a mode."""
 
 NUMBERS_EACH = 8
 """The threads together have at most this many sums for each entry, or one thread has all."""
@@ -40,15 +43,19 @@ class EntriesByIndex:
         self.coords, self.shape = _fixed(np.asarray(coords, order="F")), tuple(shape)
         self._places: dict[int, Integers] = {}
 
+    def together(self, mode: int) -> int:
+        """Return how many entries are sorted together for a mode."""
+        return min(max(FOR_EACH_INDEX * self.shape[mode], FEWEST_TOGETHER), MOST_TOGETHER)
+
     def places(self, mode: int) -> Integers:
-        """Return the place of each entry among `TOGETHER` entries in the order of their indices, computed once."""
+        """Return the place of each entry among those sorted together in the order of their indices, computed once."""
         if mode not in self._places:
             index = np.ascontiguousarray(self.coords[:, mode])
             # NumPy sorts short integers by counting.
             index = index.astype(np.uint16) if self.shape[mode] <= 2**16 else index
-            places = np.empty(len(index), np.uint16)
-            for first in range(0, len(index), TOGETHER):
-                order = np.argsort(index[first : first + TOGETHER], kind="stable")
+            places, together = np.empty(len(index), np.uint16), self.together(mode)
+            for first in range(0, len(index), together):
+                order = np.argsort(index[first : first + together], kind="stable")
                 places[first + order] = np.arange(len(order))
             self._places[mode] = places
         return self._places[mode]
@@ -74,12 +81,12 @@ class EntriesByIndex:
         # A register may end behind the last row.
         flat = np.concatenate([*(factor.ravel() for factor in factors), np.zeros(width)])[None]
         starts = np.cumsum([0, *(factor.size for factor in factors)])[:-1].astype(np.int64)
-        size = self.shape[mode] * height
-        shares = parts_of(0, entries, beside=max(TOGETHER, size * width // NUMBERS_EACH))
-        shares[1:-1] -= shares[1:-1] % TOGETHER
+        size, together = self.shape[mode] * height, self.together(mode)
+        shares = parts_of(0, entries, beside=max(together, size * width // NUMBERS_EACH))
+        shares[1:-1] -= shares[1:-1] % together
         sums = np.zeros((len(shares) - 1, size, width))
         add = loops("cp", entries, entries * height * width).normal_equations
-        given = self.places(mode), self.coords, _fixed(values), mode, flat, starts, terms, TOGETHER, separate
+        given = self.places(mode), self.coords, _fixed(values), mode, flat, starts, terms, together, separate
         tasks = zip(itertools.pairwise(shares), sums, strict=True)
         side_by_side([partial(add, *given, *share, out) for share, out in tasks])
         for part in sums[1:]:

@@ -114,7 +114,7 @@ class Tucker(Model):
         for first in range(0, len(coords), CHUNK):
             # Copies of one type and memory layout, and writeable, so that the loop is compiled only once.
             part = np.array(coords[first : first + CHUNK], dtype=smallest_index_type(max(self.shape)), order="C")
-            out[first : first + CHUNK] = values_at(part, np.zeros(len(part), dtype=np.int64), core, rows)
+            out[first : first + CHUNK] = values_at(part, np.zeros(len(part), dtype=np.int32), core, rows)
         return out
 
     def restrict(self, indices: Sequence[Integers]) -> Tucker:

@@ -188,7 +188,7 @@ class TuckerObjective:
         self._ends = np.cumsum(sizes)[:-1]
         coords = problem.observations.coords
         self._coords = np.array(coords, dtype=smallest_index_type(max(self._shape)), order="C")
-        self._groups = np.zeros(len(coords), dtype=np.int64)
+        self._groups = np.zeros(len(coords), dtype=np.int32)
 
     def parts(self, point: Floats) -> tuple[Floats, list[Floats]]:
         """Return the core and the factors that a vector holds, as views."""

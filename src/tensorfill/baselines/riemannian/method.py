@@ -112,7 +112,7 @@ class RPSolver:
     def __init__(self, observations: Observations, start: Tucker) -> None:
         self._shape, self._dtype = observations.shape, observations.dtype
         self._coords = np.ascontiguousarray(observations.coords, dtype=np.int64)
-        self._alone = np.zeros(len(observations), dtype=np.int64)
+        self._alone = np.zeros(len(observations), dtype=np.int32)
         self._values = observations.values.astype(np.float64)
         factors = tuple(factor.astype(np.float64) for factor in start.factors)
         self._point = TuckerPoint(factors, start.core.astype(np.float64))
