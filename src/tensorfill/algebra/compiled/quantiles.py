@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .compiling import compiled
 
 AT_ONCE = 256
-"""The predictions of so many places are sorted together, while they are in the cache."""
+"""The number of places whose predictions are sorted together, while they are in the cache."""
 
 
 @compiled()
