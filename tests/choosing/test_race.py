@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tensorfill import Centre, Grow, Nort
+from tensorfill import Centre, Grow
 from tensorfill.choosing import race as racing
 from tensorfill.choosing.contest import Contest
 from tensorfill.choosing.context import Context
@@ -19,8 +18,7 @@ from tensorfill.datasets import synthetic
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
 
-SHAPE = (20, 18, 16)
-DATA = synthetic(SHAPE, rank=2, rng=0).observations
+DATA = synthetic((20, 18, 16), rank=2, rng=0).observations
 
 
 def contest():
@@ -89,16 +87,3 @@ def test_the_next_form_is_asked_for_after_the_first_look(monkeypatch):
 
     race(found, Grow(), found.context.clock, forms())
     assert log == ["plain", "plain"]
-
-
-def test_a_search_knows_what_earlier_ones_have_cost():
-    found = contest()
-    for method in (Grow(), Nort(lam=1e-3, max_rank=2, max_iter=4, tol=0.0, polish=False)):
-        race(found, method, found.context.clock, [()])
-    first, second = found.searches
-    assert first.earlier == 0 < first.spent == second.earlier
-    # Rank 2 in each mode, and values at the entries, in four iterations.
-    factors = 2 * (sum(SHAPE) + sum(math.prod(SHAPE) // size for size in SHAPE) + 3)
-    entries = 2 * len(found.splits[0].problem.observations)
-    assert second.points[-1].ranks == (2, 2, 2)
-    assert second.work - second.earlier == second.spent == 4 * 8 * (factors + entries)

@@ -101,7 +101,7 @@ def test_a_search_pauses_after_its_first_path(method, splits):
 def test_a_path_that_turned_and_cannot_matter_goes_no_further(splits):
     alone, behind = trials_on(splits), trials_on(splits)
     nothing = np.zeros(len(behind.held_out_values))
-    behind.ahead, behind.earlier = Ahead(nothing, nothing), 1e12  # so much work allows a whole path
+    behind.ahead = Ahead(nothing, nothing)
     for trials in (alone, behind):
         next(search_for(Nort()).run(trials))
     assert len(behind.points) < len(alone.points)

@@ -377,20 +377,6 @@ MUTANTS = (
         ("methods/nort/test_paths.py::test_a_path_that_is_clearly_behind_another_at_the_same_cuts_ends",),
     ),
     Mutant(
-        "a path without a part in the answer costs what it likes",
-        PATHS,
-        "self._trials.work > 2 * began",
-        "self._trials.work > 99 * began",
-        ("methods/nort/test_paths.py::test_a_path_that_has_no_part_in_the_answer_costs_no_more_than_all_before_it",),
-    ),
-    Mutant(
-        "the work of earlier searches is forgotten",
-        "choosing/race.py",
-        "earlier=sum(each.spent for each in contest.searches)",
-        "earlier=0.0",
-        ("choosing/test_race.py::test_a_search_knows_what_earlier_ones_have_cost",),
-    ),
-    Mutant(
         "what was left out of other data is left out",
         "choosing/completing.py",
         "known.of == self._given.fingerprint",

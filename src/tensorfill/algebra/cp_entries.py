@@ -22,7 +22,7 @@ FEWEST_TOGETHER, MOST_TOGETHER = 2**13, 2**15
 registers."""
 
 FOR_EACH_INDEX = 8
-"""Within these bounds, so many entries are sorted together for each index of a mode."""
+"""Within these bounds, this number of entries is sorted together for each index of a mode."""
 
 NUMBERS_EACH = 8
 """The threads together have at most this many sums for each entry, or one thread has all."""

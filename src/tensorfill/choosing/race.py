@@ -75,7 +75,6 @@ class Racer:
             rival=contest.rival,
             found=champion.trial if champion is not None and champion.trials.before == words else None,
             ahead=None if ahead is None else Ahead(ahead.trial.losses, contest.errors_of_trial(ahead)),
-            earlier=sum(each.spent for each in contest.searches),
         )
         contest.searches.append(self._trials)
         self._steps = self._search.run(self._trials)

@@ -75,20 +75,19 @@ def test_two_steps_lower_the_cut_twice():
 
 
 class Scripted(PathFollower):
-    """A follower whose trials have given errors, each of the same work."""
+    """A follower whose trials have given errors."""
 
-    def __init__(self, errors, *, matters=True, work=1.0):
+    def __init__(self, errors):
         super().__init__(Nort())
         self.modes, self._most_ranks = (0, 1), (100, 100)
-        self._errors, self._each, self._noise = list(errors), work, NOISE
-        self._trials = SimpleNamespace(work=10.0, may_matter=lambda trial: matters, leader=None, rival=math.inf)
+        self._errors = list(errors)
+        self._trials = SimpleNamespace(may_matter=lambda trial: True, leader=None, rival=math.inf)
         self.tried = []
 
     def _first(self, candidate):
         return self._try(candidate, None)
 
     def _try(self, candidate, start, room=None, **rules):
-        self._trials.work += self._each
         own = trial(self._errors[len(self.tried)])
         point = replace(own.point, tried={"cut": candidate.cut})
         self.tried.append(replace(own, point=point, candidate=candidate))
@@ -104,8 +103,8 @@ class Scripted(PathFollower):
 FALLING = [1.0 * 0.97**step for step in range(12)]
 
 
-def followed(errors, *, beside=(), **given):
-    follower = Scripted(errors, **given)
+def followed(errors, *, beside=()):
+    follower = Scripted(errors)
     points = [
         replace(trial(error).point, tried={"cut": cut})
         for error, cut in zip(beside, 0.75 ** np.arange(1.0, 99.0), strict=False)
@@ -123,9 +122,3 @@ def test_a_path_that_is_clearly_behind_another_at_the_same_cuts_ends():
     assert followed(FALLING, beside=[0.8]) == PATIENCE
     # It is behind at the first two cuts only.
     assert followed(FALLING, beside=[0.88, 0.88, 0.88]) == len(FALLING)
-
-
-def test_a_path_that_has_no_part_in_the_answer_costs_no_more_than_all_before_it():
-    assert followed(FALLING, matters=False, work=4.0) == 3
-    assert followed(FALLING, matters=False, work=1.0) == 11
-    assert followed(FALLING, matters=True, work=4.0) == len(FALLING)

@@ -57,7 +57,6 @@ class CalibratedSearch:
         """Find the best answer of least squares, and then its curve."""
         yield from ()
         found = self._found = _best_of_squares(trials)
-        trials.spent += found.trials.spent
         problem, best = trials.local_problems[0], found.best
         loss, values = problem.loss, problem.observations.values
         base = replace(

@@ -148,13 +148,12 @@ class PathFollower:
         """Try the candidates below one, each with a warm start, until the score has clearly worsened.
 
         A `rival` is the best of other paths; a path that cannot beat it ends early. So does one that is clearly worse
-        than the points of a path `beside` it at the same cuts, and one that has cost as much as all that was tried
-        before it while the best answer of other methods leaves it no part.
+        than the points of a path `beside` it at the same cuts.
 
         Returns the trials from a few points before the best on; earlier ones are freed to save memory.
         """
         trials: list[Trial] = []
-        best, points, behind, began = 0, 0, 0, self._trials.work
+        best, points, behind = 0, 0, 0
         candidate = above.lower(1)
         while True:
             if start is None:
@@ -175,7 +174,6 @@ class PathFollower:
                 or (rival is not None and rival.beats(last) and cannot_pass(trials, rival.point.held_out))
                 or (has_many_ranks(last) and cannot_pass(trials, self._least_reach))
                 or behind >= PATIENCE
-                or (self._trials.work > 2 * began and not self._trials.may_matter(trials[best]))
             ):
                 break
             highest = trials[best].candidate.lower(-LEAD).cut * (1 + 1e-9)

@@ -98,8 +98,6 @@ class Trials:
         The best trial of other methods behind the same stages, for a warm start.
     ahead
         What the best answer of other methods reaches, if there is one.
-    earlier
-        The work of searches before this one.
     """
 
     splits: Sequence[HeldOutSplit]
@@ -109,12 +107,10 @@ class Trials:
     rival: float = math.inf
     found: Trial | None = None
     ahead: Ahead | None = None
-    earlier: float = 0.0
     best: Trial | None = None
 
     def __post_init__(self) -> None:
         self.points: list[PathPoint] = []
-        self.spent = 0.0
         self._rngs = self.context.rng.spawn(len(self.splits))
 
     @property
@@ -176,14 +172,6 @@ class Trials:
     def predictions(self, models: Sequence[Model]) -> Floats:
         """Return the predictions at the held-out entries, from one model for each split."""
         return np.concatenate([split.predict(model) for split, model in zip(self.local, models, strict=True)])
-
-    @property
-    def work(self) -> float:
-        """What all trials have cost so far, of earlier searches too.
-
-        That is the bytes that their iterations went through, because times would differ from run to run.
-        """
-        return self.earlier + self.spent
 
     def may_matter(self, trial: Trial) -> bool:
         """Return whether a trial may win or have a part in a blend; else its search is not worth more time.
@@ -249,7 +237,6 @@ class Trials:
         trial = replace(self._scored(method, results, tried, candidate, mu), ran=short)
         trial = trial.as_stopped() if early else trial
         self.points.append(trial.point)
-        self.spent += sum(map(_work_of, results, self.problems))
         if trial.beats(self.best):
             self.best = trial
         if self.tried is not None:
@@ -309,12 +296,6 @@ class Trials:
             mu=mu,
         )
         return Trial(method, point, results, losses, candidate, self.clipped)
-
-
-def _work_of(result: Result, problem: Objective[Any, Any]) -> float:
-    """Return the bytes of the model and of its terms at the entries, over all iterations."""
-    last, numbers = result.history[-1], len(problem.observations) * max(result.model.ranks, default=0)
-    return last.iteration * float(result.model.nbytes + numbers * problem.observations.dtype.itemsize)
 
 
 def has_a_part(errors: Floats, ahead: Floats) -> bool:
