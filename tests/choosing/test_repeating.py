@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,9 @@ def test_what_was_left_out_is_left_out_again_unless_the_data_is_other(tmp_path):
         np.testing.assert_array_equal(again.corrupt, fit.corrupt)
     other = tensorfill.complete(data.with_values(data.values[::-1]), **fit.recipe.arguments())
     assert np.count_nonzero(fit.corrupt) > 50
+    known = fit.recipe.start.left_out
+    assert known.are_of(data)
+    assert not replace(known, entries=known.entries[1:]).are_of(data)  # as a damaged file may have it
     assert not np.array_equal(other.corrupt, fit.corrupt)
 
 

@@ -378,9 +378,9 @@ MUTANTS = (
     ),
     Mutant(
         "what was left out of other data is left out",
-        "choosing/completing.py",
-        "known.of == self._given.fingerprint",
-        "known.of",
+        "choosing/recipe.py",
+        "self.of == observations.fingerprint",
+        "self.of",
         ("choosing/test_repeating.py::test_what_was_left_out_is_left_out_again_unless_the_data_is_other",),
     ),
     Mutant(

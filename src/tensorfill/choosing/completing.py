@@ -160,16 +160,16 @@ class Work:
         cls, task: Task, methods: Sequence[Method], context: Context, *, worth_it: WorthIt = None
     ) -> tuple[Work, list[Method]]:
         """Return the work of a task, and its methods in the same unit."""
-        given_entries, scale = task.observations, Scale.of(task.within, task.loss, methods)
+        given, scale = task.observations, Scale.of(task.within, task.loss, methods)
         task = scale.down(task)
         whole = Problem(task.observations, task.loss)  # type: ignore[arg-type]
         problem, places = PresentSlices(frozenset(task.ordered_modes)).reduce(whole, context.clock)
-        given = Recipe(method=methods[0], start=task.start, beside=task.beside).started(places.start)
-        task = replace(task, observations=problem.observations, start=given.start, beside=given.beside)
+        recipe = Recipe(method=methods[0], start=task.start, beside=task.beside).started(places.start)
+        task = replace(task, observations=problem.observations, start=recipe.start, beside=recipe.beside)
         context = replace(context, scale=scale)
         within = Reduced(problem).by(task.merging, context.clock)
         context = replace(context, callback=shown(context, lambda model: places.model(within.whole(model))))
-        work = cls(task, context, places, given_entries, worth_it=worth_it)
+        work = cls(task, context, places, given, worth_it=worth_it)
         return work, [scale.down(each) for each in methods]
 
     def as_given(self, method: Method) -> Answer:
@@ -257,7 +257,7 @@ class Work:
         if robust:
             return Problem(entries, make_robust(loss)), None  # type: ignore[arg-type]
         known = self.task.start.left_out
-        if leave_out and known is not None and known.of == self._given.fingerprint:
+        if leave_out and known is not None and known.are_of(self._given):
             return self._without(known.entries), None
         context.display.begin("looking for corrupt entries", None)
         # Of low rank is what the method has, in which modes may be merged.

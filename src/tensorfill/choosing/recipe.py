@@ -14,6 +14,7 @@ from ..losses import Loss, Square
 from ..losses.robust import Robust
 from ..methods.base import Method
 from ..models.base import Model
+from ..observations import Observations
 from .holdout.kinds import Holdout
 from .stages.base import After, Before, Stage, labels_behind, merging
 
@@ -58,6 +59,10 @@ class Omitted:
 
     entries: Booleans
     of: str
+
+    def are_of(self, observations: Observations) -> bool:
+        """Return whether they are of these entries; a file may say so and have another number of them."""
+        return len(self.entries) == len(observations) and self.of == observations.fingerprint
 
 
 @dataclass(frozen=True)
