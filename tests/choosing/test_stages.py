@@ -29,6 +29,7 @@ SETTINGS = {
     "laplacian": {"laplacians": {0: chain(12)}, "mu": 0.3},
     "whiten": {"exponent": 0.5, "spreads": (tuple(np.linspace(-1.0, 1.0, 12)), (), (0.0, 0.7) * 4)},
     "merge": {"groups": ((1, 2),)},
+    "fold": {"mode": 1, "period": 4},
     "smooth": {"weights": {0: 1.0, 1: 0.5}, "stiffness": 0.1, "low_rank": True},
 }
 """Settings of the stages that need some."""

@@ -57,7 +57,15 @@ def beyond_a_diagonal(seed):
 
 
 def test_stages_before_are_in_the_order_in_which_they_are_done():
-    assert [kind.name for kind in stages_before()] == ["scale", "present", "laplacian", "merge", "centre", "whiten"]
+    assert [kind.name for kind in stages_before()] == [
+        "scale",
+        "present",
+        "laplacian",
+        "merge",
+        "fold",
+        "centre",
+        "whiten",
+    ]
     whiten, merge, centre = Whiten(1.0, ((0.0, 1.0), ())), Merge(((0, 1),)), Centre()
     assert in_order((whiten, centre, merge)) == (merge, centre, whiten)
 

@@ -28,6 +28,7 @@ from tensorfill.models import (
     TensorRing,
     TensorTrain,
     Tucker,
+    Unfolded,
 )
 from tensorfill.models.additive import Additive
 from tensorfill.models.slices import Neighbours, Slices
@@ -281,6 +282,44 @@ def placed_merged(shape, rng):
     return placed(merged_cp, shape, rng)
 
 
+def unfolded(factory, shape, rng):
+    """Return a model of a tensor whose second mode is rows of two slots; of an odd size, the last slot is not used."""
+    small, dense = factory((shape[0], -(-shape[1] // 2), 2, *shape[2:]), rng)
+    return Unfolded(small, 1, shape[1]), dense.reshape(shape[0], -1, *shape[2:])[:, : shape[1]]
+
+
+def unfolded_cp(shape, rng):
+    return unfolded(cp, shape, rng)
+
+
+def unfolded_folded(shape, rng):
+    return unfolded(folded, shape, rng)
+
+
+def unfolded_tucker_float32(shape, rng):
+    return unfolded(tucker_float32, shape, rng)
+
+
+def unfolded_centred(shape, rng):
+    return unfolded(centred_tucker, shape, rng)
+
+
+def unfolded_placed(shape, rng):
+    return unfolded(placed_cp, shape, rng)
+
+
+def unfolded_ring(shape, rng):
+    return unfolded(ring, shape, rng)
+
+
+def placed_unfolded(shape, rng):
+    return placed(unfolded_cp, shape, rng)
+
+
+def merged_unfolded(shape, rng):
+    return merged(unfolded_cp, shape, rng)
+
+
 # A new model adds a factory: (shape, rng) -> the model, and the dense float64 tensor that its formula gives.
 FACTORIES = [
     folded,
@@ -322,6 +361,14 @@ FACTORIES = [
     merged_centred,
     merged_placed,
     placed_merged,
+    unfolded_cp,
+    unfolded_folded,
+    unfolded_tucker_float32,
+    unfolded_centred,
+    unfolded_placed,
+    unfolded_ring,
+    placed_unfolded,
+    merged_unfolded,
 ]
 
 

@@ -12,6 +12,7 @@ from .merged import Merged
 from .placed import Placed
 from .ring import TensorRing, TensorTrain
 from .tucker import Tucker
+from .unfolded import Unfolded
 
 __all__ = [
     "MODELS",
@@ -28,4 +29,5 @@ __all__ = [
     "TensorRing",
     "TensorTrain",
     "Tucker",
+    "Unfolded",
 ]

@@ -108,7 +108,7 @@ class Blend(Model):
         """
         if not isinstance(other, Blend) or other.shape != self.shape:
             raise TypeError(f"the inner product needs models of the same kind and shape, not {self!r} and {other!r}.")
-        return math.fsum(w * v * _inner(one, two) for w, one in self._pairs for v, two in other._pairs)
+        return math.fsum(w * v * inner_product(one, two) for w, one in self._pairs for v, two in other._pairs)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the model, as a file stores them, with the kind of each part as text."""
@@ -129,8 +129,8 @@ class Blend(Model):
         return cls(models, arrays["weights"])
 
 
-def _inner(one: Model, two: Model) -> float:
-    """Return the inner product of two models of the same shape."""
+def inner_product(one: Model, two: Model) -> float:
+    """Return the inner product of two models of the same shape, which are made dense if their kinds differ."""
     try:
         return one.inner(two)
     except TypeError:

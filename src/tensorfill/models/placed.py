@@ -14,6 +14,7 @@ from .base import MODELS, Model
 from .centred import Centred
 from .merged import Merged
 from .slices import Neighbours, Slices
+from .unfolded import Unfolded
 
 INNER = "inner."
 """The prefix of the names of the inner model's arrays."""
@@ -236,4 +237,6 @@ def core_of(model: Model) -> Model:
         return Placed(core_of(model.model), model.slices)
     if isinstance(model, Merged):
         return Merged(core_of(model.model), model.shape, model.groups)
+    if isinstance(model, Unfolded):
+        return Unfolded(core_of(model.model), model.mode, model.shape[model.mode], model.weights)
     return model.model if isinstance(model, Centred) else model

@@ -24,6 +24,7 @@ from ...labels import Labels
 from ...methods.problem import Problem
 from ...models import Model
 from ...observations import Observations
+from ...times import TimeAxis
 
 
 class Lift:
@@ -95,9 +96,19 @@ class Before(Stage):
     other_modes: ClassVar[bool] = False
     """Whether the tensor of the problem that it makes has other modes, of which the settings of the method speak."""
 
+    every: ClassVar[bool] = False
+    """Whether all settings that are proposed are tried; if not, one after the other while held-out entries gain."""
+
+    @property
+    def reached(self) -> Collection[int]:
+        """The modes whose slices without any entry the method has an answer for, because other modes have some."""
+        return ()
+
     @classmethod
-    def proposed(cls, coords: Integers, residuals: Floats, shape: Sequence[int]) -> Sequence[Self]:
-        """Return the settings to try for the best method so far, one after the other while held-out entries gain.
+    def proposed(
+        cls, coords: Integers, residuals: Floats, shape: Sequence[int], axis: TimeAxis | None = None
+    ) -> Sequence[Self]:
+        """Return the settings to try for the best method so far, in order.
 
         Parameters
         ----------
@@ -105,6 +116,8 @@ class Before(Stage):
             Entries that were held out, and what an answer without them leaves of their values.
         shape
             The shape of the tensor.
+        axis
+            The mode of time; None if none is known.
         """
         return ()
 
@@ -155,6 +168,11 @@ class After(Stage):
 
     first_must_gain: ClassVar[bool] = True
     """Whether the first of them must have less than that share of the loss without the stage."""
+
+    @property
+    def reached(self) -> Collection[int]:
+        """The modes along which it predicts slices without any entry."""
+        return ()
 
     @property
     def alone(self) -> bool:

@@ -9,7 +9,7 @@ mean of the others.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -21,11 +21,12 @@ from ..._support.ordering import order_by_modes
 from ..._support.types import Floats, Integers
 from ...labels import Labels
 from ...methods.problem import Problem
-from ...models import Merged, Model, Placed
+from ...models import Merged, Model
 from ...models.merged import Grouping, Groups, checked_groups, parts_of
-from ...models.slices import Slices
 from ...observations import Observations
+from ...times import TimeAxis
 from .base import Before, Lift
+from .rearranged import Rearranged, without_slices_of_others
 
 FEWEST_MODES = 2
 """A merged tensor has at least this many modes, as every tensor has."""
@@ -76,7 +77,9 @@ class Merge(Before):
         return [mode for group in self.groups for mode in group]
 
     @classmethod
-    def proposed(cls, coords: Integers, residuals: Floats, shape: Sequence[int]) -> Sequence[Self]:
+    def proposed(
+        cls, coords: Integers, residuals: Floats, shape: Sequence[int], axis: TimeAxis | None = None
+    ) -> Sequence[Self]:
         """Return which modes to try as one: the two shortest, again and again, as long as three modes are left.
 
         A model has one row for each index, so that merging the shortest modes adds the fewest unknowns. A tensor of
@@ -121,35 +124,25 @@ class Merge(Before):
             raise ValueError("merge does not go with graphs, but the problem has some; leave one of them out.")
         observations, offset = problem.observations, problem.offset
         grouping = self.grouping(observations.shape)
-        merged = Joined(grouping, {}).entries(observations)
+        merged = Joined({}, grouping).entries(observations)
         if offset is not None:
             offset = offset[order_by_modes(observations.coords, observations.shape, grouping.order)]
-        return replace(problem, observations=merged, offset=offset), Joined(grouping, _present(merged, grouping))
+        return replace(problem, observations=merged, offset=offset), Joined(_present(merged, grouping), grouping)
 
 
 @dataclass(frozen=True, eq=False)
-class Joined(Lift):
+class Joined(Rearranged):
     """Looks entries up in the merged tensor.
 
     Parameters
     ----------
-    grouping
-        Which modes are merged.
     present
         The slices with entries of each merged mode that has others too.
+    grouping
+        Which modes are merged.
     """
 
     grouping: Grouping
-    present: Mapping[int, Integers]
-
-    def model(self, model: Model) -> Model:
-        """Return the model of the tensor; merged slices without any entry are the mean of the others."""
-        if self.present:
-            sizes = list(enumerate(model.shape))
-            kept = model.restrict([self.present.get(place, np.arange(size)) for place, size in sizes])
-            slices = [Slices(size, self.present[place]) if place in self.present else None for place, size in sizes]
-            model = Placed(kept, slices)
-        return self.core(model)
 
     def core(self, model: Model) -> Model:
         """Return the same with those slices as the method has them."""
@@ -159,8 +152,7 @@ class Joined(Lift):
         """Return the model of the merged tensor, if the same modes are merged; else the method finds its own start."""
         if not isinstance(core, Merged) or core.grouping != self.grouping:
             return core
-        inner = core.model
-        return inner.part([np.arange(size) for size in inner.shape]) if isinstance(inner, Placed) else inner
+        return without_slices_of_others(core.model)
 
     def entries(self, entries: Observations) -> Observations:
         """Return entries by their places in the merged tensor, in the order that they have there."""

@@ -95,6 +95,11 @@ class SmoothField(After):
         return self.weights
 
     @property
+    def reached(self) -> Collection[int]:
+        """The smooth modes of a field alone; beside it, low rank is zero where nothing is observed."""
+        return () if self.low_rank else self.weights
+
+    @property
     def alone(self) -> bool:
         """Whether it does without the answer of the method."""
         return not self.low_rank

@@ -25,6 +25,7 @@ from ...losses import Square
 from ...methods.problem import Problem
 from ...models import Blend, Centred, Model, Placed
 from ...observations import Observations
+from ...times import TimeAxis
 from ..error_scale import LARGEST_FACTOR, SHRINKAGE
 from .base import Before, Lift
 
@@ -145,7 +146,9 @@ class Whiten(Before):
         return Whiten(self.exponent, tuple(spreads))
 
     @classmethod
-    def proposed(cls, coords: Integers, residuals: Floats, shape: Sequence[int]) -> Sequence[Self]:
+    def proposed(
+        cls, coords: Integers, residuals: Floats, shape: Sequence[int], axis: TimeAxis | None = None
+    ) -> Sequence[Self]:
         """Return the settings to try; none if slices are so alike that there is nothing to gain.
 
         The variance of estimated spreads over the entries is that of true ones plus chance. Weights gain by the former
