@@ -87,6 +87,16 @@ def noisy(rank=RANK):
     return Animal(data, truth, within=1.0)
 
 
+def in_time(rank=RANK):
+    """Return series of rank two that repeat every twelve steps of the last mode."""
+    rng = np.random.default_rng(0)
+    steps = 2 * np.pi * np.arange(60) / 12
+    sizes = rng.standard_normal((2, 5, 4))
+    truth = sizes[0][..., None] * np.cos(steps) + sizes[1][..., None] * np.sin(steps)
+    seen = rng.random(truth.shape) < 0.6
+    return Animal(Observations.from_dense(truth + 0.01 * rng.standard_normal(truth.shape), seen), truth)
+
+
 def few_entries(rank=RANK):
     truth, data = low_rank((5, 4, 3), rank=1, density=0.3, seed=3)
     return Animal(data, truth)
@@ -131,7 +141,7 @@ ZOO: dict[str, Callable[..., Animal]] = {
     each.__name__: each
     for each in (
         matrix, order_three, order_four, tiny_mode, same_entities, sparse, noisy, few_entries, constant, zeros,
-        empty_slice, single_precision, yes_or_no, counts,
+        empty_slice, in_time, single_precision, yes_or_no, counts,
     )
 }  # fmt: skip
 """Every problem by name."""

@@ -16,6 +16,7 @@ from ..methods.base import Method, Unsuited
 from ..methods.problem import Problem
 from ..methods.registry import AUTOMATIC, AUTOMATIC_FOR_SCORES, FURTHER, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
+from ..methods.seasonal_ar import SeasonalAR
 from .holdout.splits import Choice
 from .task import Job, Task
 
@@ -24,6 +25,10 @@ MOST_ENTRIES = 100_000
 
 LEAST_OBSERVED = 0.2
 """Methods that hold the whole tensor are tried too if it has at most the entries above divided by this share."""
+
+LARGEST, MOST_PRODUCTS, LEAST_IN_TIME = 2**24, 2 * 10**9, 0.02
+"""Series in time are tried together if they have at most so large a tensor, of which at least this share is observed,
+and if a step, with products for all pairs of series at each time, takes a second or less."""
 
 MOST_NAMED = 6
 """The largest number of alternatives in the error message for a method."""
@@ -53,11 +58,15 @@ def candidates(
             f"{listed(settings)} must be left out if several methods are tried; "
             "give method objects with their settings instead."
         )
+    if method == "auto" and automatic_choice is None and not settings:
+        several = [*several, *_in_time(task)]
     found: list[Method] = []
     for each in several:
         made = _with_mode_numbers(make_method(each, settings), task.labels_within(job.labelled.labels))
+        told = _told_time(made, task)
         try:
-            _check(made, task)
+            for one in told:
+                _check(one, task)
         except ValueError as refusal:
             # "auto" tries the methods that support the data; for a method given by name, the error is raised.
             if not automatic or (len(found) == 0 and each == several[-1]):
@@ -65,7 +74,7 @@ def candidates(
             continue
         if automatic and each != several[-1] and len(task.observations) < made.fewest_entries:
             continue
-        found.append(made)
+        found += told
     return found
 
 
@@ -78,6 +87,27 @@ def _suited(task: Task, settings: Mapping[str, Any]) -> tuple[str, ...]:
         return AUTOMATIC
     small = math.prod(seen.shape) <= MOST_ENTRIES / LEAST_OBSERVED
     return (*AUTOMATIC, *(name for name in FURTHER if small or not METHODS[name].whole_tensors))
+
+
+def _in_time(task: Task) -> list[Method]:
+    """Return a joint autoregression, if there is a mode of time and it takes no longer than other methods."""
+    if task.axis is None or task.stages_asked() or not isinstance(task.loss, Square):
+        return []
+    shape = task.observations.shape
+    size, times = math.prod(shape), math.prod(shape[mode] for mode in task.axis.modes)
+    if size > LARGEST or size // times * size > MOST_PRODUCTS or len(task.observations) < LEAST_IN_TIME * size:
+        return []
+    return [SeasonalAR()]
+
+
+def _told_time(method: Method, task: Task) -> list[Method]:
+    """Return a method for series with the mode of time, with and without its periods, where it leaves them open."""
+    if not isinstance(method, SeasonalAR) or method.along is not None or task.axis is None or task.merging:
+        return [method]
+    told = replace(method, along=task.axis.modes)
+    if told.periods != "auto":
+        return [told]
+    return [replace(told, periods=periods) for periods in dict.fromkeys([(), task.axis.exact_periods])]
 
 
 def _check(method: Method, task: Task) -> None:
@@ -144,6 +174,7 @@ def _with_mode_numbers(method: Method, labels: Labels) -> Method:
     """Return a method whose modes are numbers, from one that may name them."""
     numbered = {name: getattr(method, name, None) for name in ("modes", "mode", "along")}
     found = {name: labels.numbers(given) for name, given in numbered.items() if given is not None}
-    if isinstance(found.get("mode"), str):
-        found["mode"] = labels.mode(found["mode"])
+    for name in ("mode", "along"):
+        if isinstance(found.get(name), str) and found[name] != "auto":
+            found[name] = labels.mode(found[name])
     return replace(method, **found) if found else method

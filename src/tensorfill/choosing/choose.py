@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._support.clock import Clock, TimeUp
+from .._support.types import Floats, Integers
 from ..losses import Square, is_score
 from ..methods.base import Method, Status, Stopped
 from ..methods.registry import FURTHER
@@ -104,7 +105,7 @@ def contend(
     """
     contest.context.display.begin(f"choosing settings of {method.name}", None)
     try:
-        before = _centred_as_the_best(contest, follow=follow) if before is None else before
+        before = _centred_as_the_best(contest, method, follow=follow) if before is None else before
         race(contest, method, clock, _with_and_without_centring(contest, method) if before is None else [before])
         found = contest.best.working
         found.search.finish(found.trials)
@@ -130,11 +131,11 @@ def _behind_other_stages(contest: Contest, methods: Sequence[Method], clock: Clo
         return
     coords = np.concatenate([split.held_out.coords for split in contest.splits])
     for kind in stages_before():
-        champion = contest.best.champion
+        champion = _best_without_time(contest)
         if champion is None or contest.asked.get(kind.name, "auto") != "auto" or merging(champion.recipe.before):
             continue
         errors = contest.errors(champion)
-        for stage in () if errors is None else kind.proposed(coords, errors, contest.problem.observations.shape):
+        for stage in () if errors is None else _proposed(kind, contest, coords, errors):
             before, earlier = in_order((*champion.recipe.before, stage)), contest.best.champion
             if kind.other_modes:
                 method = next(each for each in methods if each.name == champion.recipe.method.name)
@@ -142,8 +143,22 @@ def _behind_other_stages(contest: Contest, methods: Sequence[Method], clock: Clo
             else:
                 found = _as_chosen(contest, champion, clock, before)
             contest.finalists.append(found)
-            if contest.best.champion is earlier:
+            if contest.best.champion is earlier and not kind.every:
                 break
+
+
+def _best_without_time(contest: Contest) -> Scored | None:
+    """Return the best answer of a method that does not know time, which other forms of the data may help."""
+    champion = contest.best.champion
+    if champion is None or not champion.recipe.method.reached:
+        return champion
+    others = [each for each in contest.finalists if not each.recipe.method.reached]
+    return min(others, key=lambda each: float(each.losses.mean()), default=None)
+
+
+def _proposed(kind: type[Before], contest: Contest, coords: Integers, errors: Floats) -> Sequence[Before]:
+    """Return the settings of a stage to try, for the errors of the best answer at entries that were held out."""
+    return kind.proposed(coords, errors, contest.problem.observations.shape, contest.axis)
 
 
 def _as_chosen(contest: Contest, champion: Scored, clock: Clock, before: tuple[Before, ...]) -> Scored:
@@ -166,11 +181,13 @@ def _as_chosen(contest: Contest, champion: Scored, clock: Clock, before: tuple[B
 # The search
 
 
-def _centred_as_the_best(contest: Contest, *, follow: bool) -> tuple[Before, ...] | None:
+def _centred_as_the_best(contest: Contest, method: Method, *, follow: bool) -> tuple[Before, ...] | None:
     """Return the stages before the method of the best answer so far; None if others may be better for the next."""
     champion = contest.best.champion
     if champion is None:
         return None
+    if "centre" not in method.stages:
+        return tuple(stage for stage in champion.recipe.before if not isinstance(stage, Centre))
     before = champion.recipe.before
     return before if follow or (before and is_of_differences(contest.problem.loss)) else None
 

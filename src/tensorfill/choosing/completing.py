@@ -214,7 +214,7 @@ class Work:
             context.display.begin("choosing the width of a graph", None)
         graphs = with_widths(task.graphs, task.observations, context.rng, context.clock)
         # Entries are held out before any is left out, so that answers to several losses are of the same held-out ones.
-        parts, holdout = fitted_and_held_out(task.observations, task.choice, context.rng, graphs)
+        parts, holdout = fitted_and_held_out(task.observations, task.choice, context.rng, graphs, task.times_with_gaps)
         problem, _ = self._judged(methods[0], leave_out=True, robust=all(method.takes_robust for method in methods))
         if self._corrupt is not None and self._corrupt.any():
             corrupt = task.observations.select(self._corrupt)
@@ -228,7 +228,9 @@ class Work:
         unordered = task.unordered
         for stage in task.merging:
             unordered = stage.numbers(unordered, task.observations.ndim)
-        self._contest = Contest(problem, splits, holdout, graphs, dict(task.asked), context, given, unordered)
+        self._contest = Contest(
+            problem, splits, holdout, graphs, dict(task.asked), context, given, unordered, task.axis
+        )
         return self._contest
 
     def best_of(self, methods: Sequence[Method], *, every: bool, simple: bool = False, blend: bool = False) -> Answer:
@@ -413,7 +415,7 @@ def missing_beside(contest: Contest) -> Integers | None:
     if not is_of_differences(contest.problem.loss) or contest.graphs or contest.holdout.block is None:
         return None
     # Its own generator, so that the same seed gives the same answer with and without intervals.
-    return sample_of_missing(contest.problem.observations, MISSING, np.random.default_rng(0))
+    return sample_of_missing(contest.problem.observations, MISSING, np.random.default_rng(0), contest.holdout.over)
 
 
 def resemblance(contest: Contest, model: Model, missing: Integers | None) -> Floats | None:
@@ -449,9 +451,10 @@ def filled(answer: Answer, places: Lift, entries: Observations, without: tuple[i
     entries
         The entries that were fitted.
     without
-        Modes whose empty slices stay as they are.
+        Modes whose empty slices stay as they are, beside those along which the recipe predicts them.
     """
     loss: Any = answer.recipe.loss
+    without = (*without, *answer.recipe.reached)
     found = fill_empty_slices(places.model(answer.result.model), places.back(entries), loss, without=without)
     core, bars, recipe = answer.result.core, answer.error_bars, answer.recipe
     recipe = recipe.started(places.core)

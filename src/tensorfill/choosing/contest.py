@@ -14,7 +14,8 @@ from .._support.clock import Clock, TimeUp
 from .._support.types import Floats
 from ..graphs.reduction import Graph
 from ..methods.problem import Problem
-from ..models import Blend, Model
+from ..models import Model
+from ..times import TimeAxis
 from .blending import blend_weights
 from .centring import zero_of
 from .context import Context
@@ -29,6 +30,7 @@ from .simple import simple_answers, stage_alone
 from .stages.base import After, Before, Reduced, merging
 from .stages.centre import is_of_differences
 from .stages.table import stages_after
+from .weighted import weighted
 
 FAR_BEHIND = 1.5
 """An answer with this many times the loss of a smooth field alone is brought to the end only if it is the best."""
@@ -58,6 +60,8 @@ class Contest:
         Further stages before the method that are given, and done to the splits already.
     unordered
         Modes whose labels have no order, of the tensor that the methods have.
+    axis
+        The mode of time; None if none is known.
     judged
         The losses of all answers so far at the held-out entries.
     finalists
@@ -74,6 +78,7 @@ class Contest:
     context: Context
     given: tuple[Before, ...] = ()
     unordered: Collection[int] = ()
+    axis: TimeAxis | None = None
     best: BestSoFar = field(default_factory=BestSoFar)
     searches: list[Trials] = field(default_factory=list)
     fields: list[Scored] = field(default_factory=list)
@@ -132,7 +137,7 @@ class Contest:
         where nothing is. Least is said by the one that is nearest to the mean at missing entries.
         """
         alike = [best, *(each for each in self.finalists if not best.beats(each))]
-        missing = sample_of_missing(self.problem.observations, MISSING, np.random.default_rng(0))
+        missing = sample_of_missing(self.problem.observations, MISSING, np.random.default_rng(0), self.holdout.over)
         if len(alike) == 1 or not len(missing) or not is_of_differences(self.problem.loss):
             return best
         middle = float(self.problem.observations.values.mean())
@@ -175,7 +180,11 @@ class Contest:
             return best
         order = [int(place) for place in np.argsort(-weights, kind="stable") if weights[place] > 0]
         first, rest = answers[order[0]], [answers[place] for place in order[1:]]
-        blends = [Blend([models[place][at] for place in order], weights[order]) for at in range(len(self.splits))]
+        parts = [each.recipe for each in (first, *rest)]
+        blends = [
+            weighted(parts, weights[order], [models[place][at] for place in order], split.problem.observations)
+            for at, split in enumerate(self.splits)
+        ]
         losses = losses_of(self.splits, blends)
         self.judged.append(losses)
         beside = tuple((float(weight), each) for weight, each in zip(weights[order[1:]], rest, strict=True))

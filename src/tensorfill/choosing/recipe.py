@@ -20,7 +20,7 @@ from .stages.base import After, Before, Stage, labels_behind, merging
 
 S = TypeVar("S", bound=Stage)
 
-KEPT = ("loss", "bounds", "dtype", "missing", "value", "layout")
+KEPT = ("loss", "bounds", "dtype", "missing", "value", "layout", "time", "horizon")
 """The arguments of `tensorfill.complete` that a repetition has too, beside the stages and the method."""
 
 
@@ -166,11 +166,28 @@ class Recipe:
         """Return the labels of the tensor that the method has, from those of the data; modes may be merged there."""
         return labels_behind(self.before, labels)
 
-    def mode_within(self, mode: int, ndim: int) -> int:
-        """Return the mode of that tensor that a mode of the data, of this order, belongs to."""
+    def modes_within(self, mode: int, ndim: int) -> list[int]:
+        """Return the modes of that tensor that a mode of the data, of this order, belongs to."""
+        modes = [mode]
         for stage in merging(self.before):
-            [mode] = stage.numbers([mode], ndim)
-        return mode
+            modes = sorted(stage.numbers(modes, ndim))
+        return modes
+
+    @property
+    def reached(self) -> frozenset[int]:
+        """The modes whose slices without any entry it has an answer for: in a blend, that of the parts that do."""
+        return frozenset.union(*(part.reached_within for part in self.parts))
+
+    @property
+    def reached_within(self) -> frozenset[int]:
+        """The modes whose slices without any entry the method has an answer for, in the tensor that it is given."""
+        own = () if merging(self.before) else self.method.reached
+        return frozenset(mode for stage in self.before for mode in stage.reached).union(own)
+
+    @property
+    def reached_after(self) -> frozenset[int]:
+        """The same of the stages after the method."""
+        return frozenset(mode for stage in self.after for mode in stage.reached)
 
     def started(self, change: Callable[[Model], Model | None]) -> Recipe:
         """Return the recipe with a change to each model that a method starts from."""

@@ -13,11 +13,12 @@ from ..algebra.tall import E, V
 from ..methods.base import Callback, Result, Status, Stopped, Unsuited
 from ..methods.nort import Nort
 from ..methods.objective import Objective, Smooth
-from ..models import Blend, Centred, Model
+from ..models import Centred, Model
 from ..models.placed import core_of
 from .context import Context
 from .recipe import Recipe
 from .stages.base import Reduced
+from .weighted import weighted
 
 P = TypeVar("P", bound=Smooth, contravariant=True)
 Q = TypeVar("Q", bound=Smooth)
@@ -119,7 +120,9 @@ def _blended(
             status = status if not status.is_finished else status_of(stop)
             break
     weights = np.array(recipe.weights[: len(results)])
-    model = Blend([result.model for result in results], weights / weights.sum())
+    answers, entries = [result.model for result in results], problem.here
+    share = weights / weights.sum()
+    model = weighted(parts[: len(results)], share, answers, None if entries is None else entries.observations)
     return replace(first, model=model, status=status, core=first.core or core_of(first.model))
 
 

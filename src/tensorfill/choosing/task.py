@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from numpy.typing import DTypeLike
 from .._support.checks import choice as one_of
 from .._support.checks import mode_number
 from .._support.clock import Clock
+from .._support.ordering import joint_keys
 from .._support.parallel import one_blas_thread
 from ..adapters.registry import take_in
 from ..graphs import KernelGraph
@@ -24,11 +26,13 @@ from ..methods.base import STAGES as AROUND
 from ..methods.base import Method
 from ..methods.problem import Problem
 from ..observations import Observations
+from ..times import TimeAxis, time_axis
 from .corrupt import without_gross_sizes
 from .holdout.splits import Choice
 from .recipe import Portion, Start
 from .stages.base import After, Before, Reduced, Stage, labels_behind, merging
 from .stages.centre import can_centre, is_of_differences
+from .stages.fold import Fold, fold_of
 from .stages.graphs import checked_graphs
 from .stages.merge import Merge, merge_of
 from .stages.scale import check_size, rounded
@@ -36,7 +40,9 @@ from .stages.smooth_field import smooth_modes
 from .stages.table import STAGES
 from .stages.whiten import Whiten, refusal
 
-LEFT_OPEN: dict[str, Any] = {"merge": "auto", "smooth": "auto", "centre": "auto", "whiten": "auto", "refine": None}
+LEFT_OPEN: dict[str, Any] = {
+    "merge": "auto", "fold": "auto", "smooth": "auto", "centre": "auto", "whiten": "auto", "refine": None,
+}  # fmt: skip
 """What a caller who says nothing of a stage leaves to held-out entries."""
 
 
@@ -60,6 +66,8 @@ class Task:
         What is said of each stage, by its name; a stage itself, with all its settings, leaves nothing to choose.
     unordered
         The modes whose labels have no order.
+    axis
+        The mode of time; None if none is known.
     start
         How the fit of all entries begins, if nothing is left to choose.
     beside
@@ -73,6 +81,7 @@ class Task:
     graphs: Mapping[int, Graph | KernelGraph] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=lambda: dict(LEFT_OPEN))
     unordered: frozenset[int] = frozenset()
+    axis: TimeAxis | None = None
     start: Start = field(default_factory=Start)
     beside: tuple[Portion, ...] = ()
 
@@ -96,6 +105,15 @@ class Task:
         """The stages before the method that give it a tensor with other modes."""
         return merging(self.before)
 
+    @property
+    def times_with_gaps(self) -> tuple[int, ...]:
+        """The modes of time, if some times have no entry at all."""
+        if self.axis is None or self.merging:
+            return ()
+        sizes = [self.observations.shape[mode] for mode in self.axis.modes]
+        (times,) = joint_keys(tuple(sizes), self.observations.coords[:, self.axis.modes])
+        return self.axis.modes if len(np.unique(times)) < math.prod(sizes) else ()
+
     @cached_property
     def within(self) -> Observations:
         """The entries by the modes that the method has."""
@@ -112,12 +130,17 @@ class Task:
 
     @property
     def ordered_modes(self) -> set[int]:
-        """The modes whose slices all matter: with a graph, with smooth neighbours, or the same as another mode."""
+        """The modes whose slices all matter: with a graph, with smooth neighbours, of time, or the same as another."""
         smooth = self.asked.get("smooth")
         named = smooth.modes if isinstance(smooth, Stage) else () if isinstance(smooth, str) else smooth or ()
         # Entries to choose by may lie in any slice.
         every = range(self.observations.ndim) if isinstance(self.choice.validation, Observations) else ()
-        return {*self.graphs, *(self.same or ()), *named, *every}
+        # Without its empty slices, a mode of time would have other periods.
+        times = {
+            *(() if self.axis is None else self.axis.modes),
+            *(mode for each in self.merging for mode in each.reached),
+        }
+        return {*self.graphs, *(self.same or ()), *named, *every, *times}
 
     def check(self, method: Method) -> None:
         """Refuse, with one sentence, a stage that cannot go with a method or with the loss."""
@@ -137,8 +160,8 @@ class Task:
             graphs = "laplacian" in asked
             if graphs or not isinstance(self.loss, Square):
                 raise ValueError(refusal(self.loss, graphs=graphs))
-            if self.merging:
-                raise ValueError("whiten does not go with merge, but both were given; leave one of them out.")
+            for other in self.merging:
+                raise ValueError(f"whiten does not go with {other.name}, but both were given; leave one of them out.")
             whiten.check(self.observations.shape)
         if "refine" in asked and not isinstance(loss, Square):
             raise ValueError(f"refine='tucker' needs loss 'square', but the loss is {loss!r}; leave it out.")
@@ -189,6 +212,8 @@ def taken_in(
     whiten: str | Stage | None = "auto",
     refine: str | Stage | None = None,
     merge: Sequence[Sequence[int | str]] | str | Stage | None = "auto",
+    fold: Mapping[Any, int] | str | Stage | None = "auto",
+    time: str | int | Sequence[int | str] | None = "auto",
     choose: Choice | None = None,
     start: Start | None = None,
     blend: bool | Sequence[Portion] = True,
@@ -200,8 +225,8 @@ def taken_in(
     """
     if choose is not None and not isinstance(choose, Choice):
         raise TypeError(f"choose must be a Choice, as in choose=Choice(splits=3), but {choose!r} was given.")
-    given: dict[str, Any] = {"laplacian": laplacian, "merge": merge, "centre": centre, "whiten": whiten}
-    given |= {"refine": refine, "smooth": smooth}
+    given: dict[str, Any] = {"laplacian": laplacian, "merge": merge, "fold": fold, "centre": centre}
+    given |= {"whiten": whiten, "refine": refine, "smooth": smooth}
     given |= others or {}
     for name, stage in given.items():
         if isinstance(stage, Stage) and not isinstance(stage, STAGES[name]):
@@ -218,8 +243,13 @@ def taken_in(
     check_size(observations)
     smooth_by_number: Any = smooth if isinstance(smooth, Stage) else labels.numbers(smooth)
     given["merge"] = merge_of(merge, labels, observations.shape)
-    if isinstance(given["merge"], Merge):
-        _refuse_beside_merge(smooth, laplacian)
+    given["fold"] = fold_of(fold, labels, observations.shape)
+    for stage in (given["merge"], given["fold"]):
+        if isinstance(stage, Merge | Fold):
+            _refuse_beside(stage.name, smooth, laplacian)
+    if isinstance(given["merge"], Merge) and isinstance(given["fold"], Fold):
+        raise ValueError("fold does not go with merge, but both were given; leave one of them out.")
+    if isinstance(given["merge"], Merge) or isinstance(given["fold"], Fold):
         # A smooth field is added to the answer of the method, in which these modes are no longer.
         smooth = smooth_by_number = None
     graphs: Any = laplacian if isinstance(laplacian, Stage) else labels.numbered(laplacian, "laplacian")
@@ -237,6 +267,7 @@ def taken_in(
         graphs=checked_graphs(graphs, fitted.shape),
         asked={name: said for name, said in given.items() if name != "laplacian" or isinstance(said, Stage)}
         | {"smooth": smooth_by_number},
+        axis=time_axis(labels, observations, time),
         unordered=frozenset(mode for mode in range(len(labels.names)) if not labels.has_order(mode)),
         start=start or Start(),
         beside=_checked_blend(blend),
@@ -252,12 +283,12 @@ def _as_fitted(observations: Observations, loss: Any) -> tuple[Any, Observations
     return prepared, observations if values is observations.values else observations.with_values(values)
 
 
-def _refuse_beside_merge(smooth: Any, laplacian: Any) -> None:
-    """Refuse what speaks of neighbours along modes that may be merged."""
+def _refuse_beside(name: str, smooth: Any, laplacian: Any) -> None:
+    """Refuse what speaks of neighbours along modes that are merged or folded."""
     if laplacian is not None:
-        raise ValueError("laplacian does not go with merge, but both were given; leave one of them out.")
+        raise ValueError(f"laplacian does not go with {name}, but both were given; leave one of them out.")
     if smooth is not None and not (isinstance(smooth, str) and smooth == "auto"):
-        raise ValueError(f"smooth does not go with merge, but smooth={smooth!r} was given; leave one of them out.")
+        raise ValueError(f"smooth does not go with {name}, but smooth={smooth!r} was given; leave one of them out.")
 
 
 def _checked_blend(blend: Any) -> tuple[Portion, ...]:

@@ -270,7 +270,8 @@ def updated(recipe: Recipe, thinned: Thinned, bars: ErrorBars | None, context: C
     result = _run(recipe, data, start, context)
     # The held-out entries are in their places already.
     answer = Answer(recipe, result, error_bars=None if new_bars is None else replace(new_bars, held_out=None))
-    answer = filled(answer, thinned.places, data.all, () if graphs is None else tuple(graphs.modes))
+    without = () if graphs is None else tuple(graphs.modes)
+    answer = filled(answer, thinned.places, data.all, without)
     if new_bars is None or answer.error_bars is None:
         return answer
     return replace(answer, error_bars=replace(answer.error_bars, held_out=new_bars.held_out))

@@ -179,6 +179,11 @@ class Method(ABC):
         }
         return replace(self, **changed) if changed else self
 
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """The modes along which it predicts slices without any entry, which are otherwise filled after it."""
+        return ()
+
     # Supported problems
 
     def check(self, problem: Problem) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -59,14 +59,18 @@ def is_worth_a_mask(observations: Observations) -> bool:
     return math.prod(observations.shape) <= max(SPARSEST * len(observations), SMALL)
 
 
-def seen_and_missing(observations: Observations) -> tuple[Booleans, Booleans]:
-    """Return the masks of the observed and of the missing entries; slices without any entry are in neither."""
+def seen_and_missing(observations: Observations, over: Collection[int] = ()) -> tuple[Booleans, Booleans]:
+    """Return the masks of the observed and of the missing entries; slices without any entry are in neither.
+
+    Along the modes `over`, empty slices are gaps like others.
+    """
     seen = np.zeros(observations.shape, dtype=np.bool_)
     seen.ravel()[observations.positions] = True
     missing = ~seen
     for mode in range(seen.ndim):
         others = tuple(other for other in range(seen.ndim) if other != mode)
-        np.moveaxis(missing, mode, 0)[~seen.any(axis=others)] = False
+        if mode not in over:
+            np.moveaxis(missing, mode, 0)[~seen.any(axis=others)] = False
     return seen, missing
 
 

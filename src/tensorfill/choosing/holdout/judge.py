@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -23,17 +23,19 @@ class Likeness:
         The observed entries.
     sample
         The largest number of held-out, and of missing entries that are looked at.
+    over
+        Modes along which empty slices are gaps like others.
     """
 
-    def __init__(self, observations: Observations, sample: int = SAMPLE) -> None:
-        self.observations, self.sample = observations, sample
+    def __init__(self, observations: Observations, sample: int = SAMPLE, over: Collection[int] = ()) -> None:
+        self.observations, self.sample, self.over = observations, sample, over
         # Its own generator, so that a comparison does not change the answer.
-        self._missing = sample_of_missing(observations, sample, np.random.default_rng(0))
+        self._missing = sample_of_missing(observations, sample, np.random.default_rng(0), over)
 
     @cached_property
     def masks(self) -> tuple[Booleans, Booleans]:
         """The masks of observed and missing entries, of a tensor that is small enough."""
-        return seen_and_missing(self.observations)
+        return seen_and_missing(self.observations, self.over)
 
     @cached_property
     def features_of_missing(self) -> Floats:
@@ -75,7 +77,7 @@ class Likeness:
             earlier.ravel()[positions[before > 0]] = True
         wanted = max(round(fraction * len(positions)), 1)
         held_out = under_moved_gaps(seen, missing, move, wanted, rng, earlier)
-        return with_all_slices(self.observations, held_out.ravel()[positions])
+        return with_all_slices(self.observations, held_out.ravel()[positions], over=self.over)
 
     def best_move(
         self,
@@ -95,7 +97,9 @@ class Likeness:
         return min(found, key=lambda pair: pair[0])
 
 
-def with_all_slices(observations: Observations, held_out: Booleans, groups: Integers | None = None) -> Booleans:
+def with_all_slices(
+    observations: Observations, held_out: Booleans, groups: Integers | None = None, over: Collection[int] = ()
+) -> Booleans:
     """Return held-out entries without one of each slice that would have no fitted entry.
 
     If none would be left, which is the case where every slice of some mode has one entry, all stay.
@@ -106,9 +110,11 @@ def with_all_slices(observations: Observations, held_out: Booleans, groups: Inte
         The observed entries, and which of them are held out.
     groups
         The number of each entry's group, if groups are held out, or not, as a whole.
+    over
+        Modes along which a slice may have no fitted entry.
     """
     kept = held_out.copy()
-    for mode in range(observations.ndim):
+    for mode in (mode for mode in range(observations.ndim) if mode not in over):
         column = observations.coords[:, mode]
         indices, first = np.unique(column[kept], return_index=True)
         if len(indices) == 0:

@@ -9,7 +9,7 @@ the gaps themselves, moved to another place (see `tensorfill.choosing.holdout.ga
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,8 @@ class Holdout:
         Whether entries are held out under the gaps of the data, moved to another place.
     moves
         How the gaps are moved along each mode; see `tensorfill.choosing.holdout.gaps`.
+    over
+        The modes of time, if some times have no entry at all: such times are gaps like others.
     auc
         How alike held-out and missing entries are, from 0.5 (alike) to 1 (nothing alike could be held out); None if
         it is not known.
@@ -85,6 +87,7 @@ class Holdout:
     shape: tuple[int, ...]
     gaps: bool = False
     moves: tuple[str, ...] = field(default=(), compare=False)
+    over: tuple[int, ...] = field(default=(), compare=False)
     auc: float | None = field(default=None, compare=False)
     value_auc: float | None = field(default=None, compare=False)
     value_auc_error: float | None = field(default=None, compare=False)
@@ -143,7 +146,7 @@ class Holdout:
             How many other splits hold out each entry; those that none does are taken first.
         """
         if self.gaps:
-            return Likeness(observations, SAMPLE).best_move(self.moves, fraction, rng, TRIES, before)[1]
+            return Likeness(observations, SAMPLE, self.over).best_move(self.moves, fraction, rng, TRIES, before)[1]
         wanted = min(max(round(fraction * len(observations)), 1), len(observations) - 1)
         if self.block is None or max(self.block) == 1:
             groups: Integers = np.arange(len(observations))
@@ -156,7 +159,7 @@ class Holdout:
                 )
         again = None if before is None else np.bincount(groups, before)
         held_out = drawn(np.bincount(groups), wanted, rng, again)[groups]
-        return held_out if self.is_slices else with_all_slices(observations, held_out, groups)
+        return held_out if self.is_slices else with_all_slices(observations, held_out, groups, self.over)
 
     def __str__(self) -> str:
         return self.in_words(Labels.plain(len(self.shape)))
@@ -184,7 +187,9 @@ def _called(labels: Labels, modes: Sequence[int]) -> str:
     return " and ".join(name if isinstance(name, str) else f"mode {name}" for name in names)
 
 
-def make_holdout(how: str | Sequence[Any], observations: Observations, fraction: float = 0.1) -> Holdout:
+def make_holdout(
+    how: str | Sequence[Any], observations: Observations, fraction: float = 0.1, over: tuple[int, ...] = ()
+) -> Holdout:
     """Return what is held out together.
 
     Parameters
@@ -197,6 +202,8 @@ def make_holdout(how: str | Sequence[Any], observations: Observations, fraction:
         The observed entries.
     fraction
         The share of them that will be held out.
+    over
+        As in `Holdout`.
 
     Examples
     --------
@@ -210,11 +217,11 @@ def make_holdout(how: str | Sequence[Any], observations: Observations, fraction:
     """
     shape = observations.shape
     if how == "entry":
-        return Holdout((1,) * len(shape), shape)
+        return Holdout((1,) * len(shape), shape, over=over)
     if how == "auto":
-        return most_alike(observations, fraction)
+        return replace(most_alike(observations, fraction, over), over=over)
     if how == "gaps":
-        return moved_gaps(observations, fraction)
+        return replace(moved_gaps(observations, fraction, over), over=over)
     if isinstance(how, Sequence) and not isinstance(how, str) and len(how) == 2 and how[0] in ("fibre", "slice"):
         kind, along = how[0], mode_number(how[1], "the mode of holdout", len(shape))
         block = tuple(size if (mode == along) == (kind == "fibre") else 1 for mode, size in enumerate(shape))
@@ -228,7 +235,7 @@ def make_holdout(how: str | Sequence[Any], observations: Observations, fraction:
     )
 
 
-def most_alike(observations: Observations, fraction: float) -> Holdout:
+def most_alike(observations: Observations, fraction: float, over: tuple[int, ...] = ()) -> Holdout:
     """Return what to hold out so that it is like the missing entries: the simplest that does, single entries first.
 
     Next come whole fibres, then the gaps of the data, moved along one mode, and last along several. Tensors that are
@@ -243,7 +250,7 @@ def most_alike(observations: Observations, fraction: float) -> Holdout:
     if not is_small(shape) or not is_worth_a_mask(observations):
         return Holdout(blocks, shape)
     fibres = Holdout(tuple(size if size == whole else 1 for size, whole in zip(blocks, shape, strict=True)), shape)
-    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE)
+    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE, over)
     best, least = single, judge.auc(single.drawn(observations, fraction, rng))
     if least is None:
         return single
@@ -259,7 +266,7 @@ def most_alike(observations: Observations, fraction: float) -> Holdout:
     return best
 
 
-def moved_gaps(observations: Observations, fraction: float) -> Holdout:
+def moved_gaps(observations: Observations, fraction: float, over: tuple[int, ...] = ()) -> Holdout:
     """Return the best way to hold out entries under moved gaps."""
     shape = observations.shape
     if not is_small(shape):
@@ -267,7 +274,7 @@ def moved_gaps(observations: Observations, fraction: float) -> Holdout:
             f"holdout='gaps' needs a tensor of at most {LARGEST_MASK:,} cells, but one of shape {shape} was given; use "
             "'auto' or give the sizes of a block."
         )
-    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE)
+    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE, over)
     ways = [each for stage in _ways_to_move(shape, rng) for each in stage]
     if not ways or not judge.masks[1].any():
         raise ValueError("holdout='gaps' needs gaps that can be moved, but there are none; use 'entry'.")

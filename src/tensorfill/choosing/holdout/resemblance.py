@@ -17,7 +17,7 @@ prediction).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -98,9 +98,17 @@ def bounded(odds: Floats) -> Floats:
     return weights
 
 
-def sample_of_missing(observed: Observations, count: int, rng: np.random.Generator) -> Integers:
-    """Return coordinates of missing entries drawn at random, outside slices without any observed entry."""
-    present = [np.unique(column) for column in observed.coords.T]
+def sample_of_missing(
+    observed: Observations, count: int, rng: np.random.Generator, over: Collection[int] = ()
+) -> Integers:
+    """Return coordinates of missing entries drawn at random, outside slices without any observed entry.
+
+    Along the modes `over`, empty slices are gaps like others.
+    """
+    present = [
+        np.arange(observed.shape[mode]) if mode in over else np.unique(column)
+        for mode, column in enumerate(observed.coords.T)
+    ]
     cells = math.prod(map(len, present))
     if cells <= 4 * len(observed):
         # Few entries are missing, so that random draws would seldom hit one.

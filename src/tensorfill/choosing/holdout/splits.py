@@ -149,6 +149,7 @@ def fitted_and_held_out(
     choice: Choice,
     rng: np.random.Generator,
     graphs: Mapping[int, Graph] | None = None,
+    over: tuple[int, ...] = (),
 ) -> tuple[list[tuple[Observations, Observations]], Holdout]:
     """Return the fitted and the held-out entries of every split, and how entries were held out.
 
@@ -162,6 +163,8 @@ def fitted_and_held_out(
         The random generator for the held-out entries.
     graphs
         Laplacians by mode. If a mode with a graph has slices without any entry, whole slices are held out too.
+    over
+        The modes of time, if some times have no entry.
     """
     validation = choice.validation
     if isinstance(validation, Observations):
@@ -178,13 +181,13 @@ def fitted_and_held_out(
     for mode in graphs or ():
         if choice.holdout == "auto" and len(np.unique(observations.coords[:, mode])) < observations.shape[mode]:
             choice = replace(choice, holdout=("slice", mode))
-    how = make_holdout(choice.holdout, observations, validation)
+    how = make_holdout(choice.holdout, observations, validation, over)
     held_out = [how.drawn(observations, validation, rng)]
     enough = min(math.ceil(ENOUGH_HELD_OUT / np.count_nonzero(held_out[0])), MOST_SPLITS)
     while len(held_out) < (choice.splits if isinstance(choice.splits, int) else enough):
         held_out.append(how.drawn(observations, validation, rng, np.sum(held_out, axis=0)))
     if choice.holdout in ("auto", "gaps"):
-        how = replace(how, auc=Likeness(observations).auc(*held_out, weighted=True))
+        how = replace(how, auc=Likeness(observations, over=over).auc(*held_out, weighted=True))
     return [(observations.select(~each), observations.select(each)) for each in held_out], how
 
 

@@ -96,11 +96,12 @@ def _clearly_worse(last: Trial, best: Trial | None) -> bool:
 
 
 def _numbers(settings: dict[str, Any]) -> dict[str, float]:
-    """Return the settings that the path records; a setting with a value for each mode has a name for each.
+    """Return the settings that the path records; a setting with several values has a name for each.
 
-    >>> _numbers({"rank": 3, "weights": (0.5, 0.25)})
-    {'rank': 3, 'weights_0': 0.5, 'weights_1': 0.25}
+    >>> _numbers({"rank": 3, "weights": (0.5, 0.25), "periods": ()})
+    {'rank': 3, 'periods': 0, 'weights_0': 0.5, 'weights_1': 0.25}
     """
+    settings = {name: 0 if value == () else value for name, value in settings.items()}
     several = {
         f"{name}_{place}": each
         for name, value in settings.items()
