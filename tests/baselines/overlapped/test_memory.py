@@ -12,6 +12,9 @@ from tensorfill.methods.registry import METHODS, make_method
 from tests.methods.test_contract import GIVEN
 from tests.methods.zoo import low_rank
 
+BESIDE = {"seasonal_ar": 7 * 8 * (44 * 40) ** 2}
+"""What a method holds that does not grow with the tensor: covariances of all series."""
+
 WHOLE = sorted(name for name, kind in METHODS.items() if kind.whole_tensors)
 
 
@@ -29,4 +32,5 @@ def test_it_holds_at_most_as_many_tensors_as_it_says(name):
     finally:
         tracemalloc.stop()
     whole = 8 * 48 * 44 * 40
-    assert 0.2 * METHODS[name].whole_tensors * whole < peak <= METHODS[name].whole_tensors * whole
+    allowed = METHODS[name].whole_tensors * whole + BESIDE.get(name, 0)
+    assert 0.2 * allowed < peak <= allowed

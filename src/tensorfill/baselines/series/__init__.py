@@ -1,0 +1,1 @@
+"""Methods with an autoregression along one mode, that of time: one file each."""
