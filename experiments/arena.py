@@ -124,7 +124,7 @@ def peer_rows(contest: Contest) -> list[Row]:
                 warnings.simplefilter("ignore")
                 row["rmse"] = rmse(answer(), test.values)
         except Exception as error:  # A peer that fails must not end the run.
-            row["error"] = _text(error)
+            row["error"] = error_text(error)
         rows.append(row | {"cpu": time.process_time() - began})
     return rows
 
@@ -143,7 +143,7 @@ def contest_rows(contest: Contest) -> list[Row]:
     try:
         row |= _measured(data, test, contest.seed)
     except Exception as error:  # A call that fails must not end the run.
-        row["error"] = _text(error)
+        row["error"] = error_text(error)
     return [row]
 
 
@@ -171,7 +171,7 @@ def _measured(data: Array, test: Observations, seed: int) -> Row:
         again, single, _ = _timed(data, **fit.recipe.arguments())
         row |= {"single_cpu": single, "single_rmse": rmse(again.predict(test.coords), test.values)}
     except Exception as error:  # The answer itself stands.
-        row["error"] = f"the single fit: {_text(error)}"
+        row["error"] = f"the single fit: {error_text(error)}"
     return row
 
 
@@ -194,7 +194,8 @@ def _warm_up(name: str) -> None:
         _measured(data, test, 0)
 
 
-def _text(error: Exception) -> str:
+def error_text(error: Exception) -> str:
+    """Return an error's name and text on one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
@@ -288,9 +289,9 @@ def main(argv: Sequence[str] | None = None, results: Path = RESULTS) -> int:
     )
     what.add_argument("--page", metavar="LABEL", help="write the tables of a run for the documentation, as arena.md")
     parser.add_argument("--each", action="store_true", help="with --summary: also every contest, the worst ratio first")
-    parser.add_argument("--sets", type=_some(SETS), default=list(SETS), help=f"some of {','.join(SETS)}")
-    parser.add_argument("--patterns", type=_some(PATTERNS), default=list(PATTERNS), help=f"of {','.join(PATTERNS)}")
-    parser.add_argument("--seeds", type=_seeds, default=[0], help="such as 0,1,2 (default 0)")
+    parser.add_argument("--sets", type=some_of(SETS), default=list(SETS), help=f"some of {','.join(SETS)}")
+    parser.add_argument("--patterns", type=some_of(PATTERNS), default=list(PATTERNS), help=f"of {','.join(PATTERNS)}")
+    parser.add_argument("--seeds", type=seeds_of, default=[0], help="such as 0,1,2 (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
     given = parser.parse_args(argv)
     console = Console(width=200, highlight=False, soft_wrap=True)
@@ -323,7 +324,7 @@ def _told(given: argparse.Namespace, results: Path, console: Console) -> int:
     return 0
 
 
-def _some(names: Iterable[str]) -> Callable[[str], list[str]]:
+def some_of(names: Iterable[str]) -> Callable[[str], list[str]]:
     """Return a reader of a list of names."""
 
     def read(text: str) -> list[str]:
@@ -336,7 +337,8 @@ def _some(names: Iterable[str]) -> Callable[[str], list[str]]:
     return read
 
 
-def _seeds(text: str) -> list[int]:
+def seeds_of(text: str) -> list[int]:
+    """Return the seeds of a list such as ``0,1,2``."""
     return [int(each) for each in text.split(",")]
 
 
