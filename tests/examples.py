@@ -47,6 +47,18 @@ def labelled():
 
 
 @functools.cache
+def forecast():
+    """Return a fit of series over two-hour steps of some days, with gaps and a forecast of eight steps."""
+    rng = np.random.default_rng(0)
+    hours = np.arange(240)
+    waves = np.outer([1.0, 2.0, 3.0, 4.0], np.sin(hours * 2 * np.pi / 12)) + 0.1 * rng.standard_normal((4, 240))
+    waves[rng.random(waves.shape) < np.array([[0.05], [0.1], [0.3], [0.2]])] = np.nan
+    labels = Labels(("station", "day", "hour"), (None, np.datetime64("2024-03-01") + np.arange(20), None), "flow")
+    data = Labelled(Observations.from_dense(waves.reshape(4, 20, 12)), labels)
+    return tensorfill.complete(data, method="seasonal_ar", time=("day", "hour"), horizon=8, rng=0)
+
+
+@functools.cache
 def given():
     """Return a fit of sparse observations without labels, whose settings were given."""
     data = tensorfill.datasets.synthetic((30, 25, 20), rank=2, rng=0)

@@ -25,11 +25,24 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from .mutations import Mutant, choosing, elsewhere, error_bars, forms, honest, imputer, nort, stages_of_nort
+from .mutations import (
+    Mutant,
+    choosing,
+    elsewhere,
+    error_bars,
+    forms,
+    honest,
+    imputer,
+    nort,
+    seasonal,
+    series,
+    stages_of_nort,
+    times,
+)
 
 ROOT = Path(__file__).parents[1]
 
-TABLES = (nort, stages_of_nort, error_bars, choosing, forms, honest, imputer, elsewhere)
+TABLES = (nort, stages_of_nort, error_bars, choosing, forms, honest, imputer, seasonal, series, times, elsewhere)
 
 MUTANTS: tuple[Mutant, ...] = tuple(mutant for table in TABLES for mutant in table.MUTANTS)
 

@@ -16,6 +16,7 @@ from tensorfill.graphs import chain, haversine
 from tensorfill.labels import Labelled, Labels
 from tensorfill.metrics import rmse
 
+from . import examples
 from .refusal import refuses
 
 SHAPE = (24, 20, 8)
@@ -333,3 +334,12 @@ class TestGraphs:
 
 def kernel(size):
     return haversine(np.column_stack([np.linspace(0, 9, size), np.zeros(size)]))
+
+
+def test_a_forecast_from_the_old_end_is_forgotten():
+    fit = examples.forecast()
+    day = np.datetime64("2024-03-21") + np.arange(1)
+    labels = Labels(fit.labels.names, (None, day, None), fit.labels.value)
+    later = fit.update(Labelled(Observations.from_dense(np.zeros((4, 1, 12))), labels), rng=0)
+    assert later.shape == (4, 21, 12)
+    assert later.ahead is None

@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from .baselines.overlapped.proximal import PaApg as PaApg
     from .baselines.overlapped.rtdgc import Rtdgc as Rtdgc
     from .baselines.riemannian.method import RP as RP
+    from .baselines.series.latc import Latc as Latc
+    from .baselines.series.trmf import Trmf as Trmf
     from .baselines.tubal import Tennn as Tennn
     from .choosing.holdout.splits import Choice as Choice
     from .choosing.stages.centre import Centre as Centre
+    from .choosing.stages.fold import Fold as Fold
     from .choosing.stages.graphs import Graphs as Graphs
     from .choosing.stages.merge import Merge as Merge
     from .choosing.stages.polish import Polish as Polish
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from .methods.nort import SmoothedNort as SmoothedNort
     from .methods.problem import Problem as Problem
     from .methods.rescal import Rescal as Rescal
+    from .methods.seasonal_ar import SeasonalAR as SeasonalAR
     from .methods.simple import Effects as Effects
     from .methods.simple import Interpolation as Interpolation
     from .methods.simple import Mean as Mean
@@ -69,6 +73,7 @@ _HOMES = {home.partition(":")[2]: home for home, _ in METHODS.values()} | {
     "Clock": "_support.clock:Clock",
     "Effects": "methods.simple:Effects",
     "Fit": "fit:Fit",
+    "Fold": "choosing.stages.fold:Fold",
     "Graphs": "choosing.stages.graphs:Graphs",
     "Interpolation": "methods.simple:Interpolation",
     "Mean": "methods.simple:Mean",

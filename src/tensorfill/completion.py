@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ._support.checks import checked_bounds, float_type, function_or_none, listed, seeded
-from ._support.clock import Clock
+from ._support.checks import checked_bounds, float_type, function_or_none, listed, seeded, whole_number
+from ._support.clock import Clock, TimeUp
 from ._support.fingerprints import fingerprint
 from ._support.interrupts import Interrupts
 from ._support.parallel import one_blas_thread, threads
@@ -48,11 +48,13 @@ from .choosing.suggested_loss import (
     is_better,
     loss_of_values,
 )
-from .choosing.task import Job, needs_choice, taken_in
+from .choosing.task import Job, Task, needs_choice, taken_in
 from .fit import Fit
+from .forecasting import Forecast, forecast_of
 from .io.checkpoints import kept_seed, opened
 from .io.formats import read
 from .losses import Loss, Robust, Square
+from .losses.robust import is_robust
 from .methods.base import Callback, Method, Status
 from .methods.nort import Nort
 from .methods.problem import Problem
@@ -80,6 +82,9 @@ def complete(
     whiten: str | Stage | None = "auto",
     refine: str | Stage | None = None,
     merge: Sequence[Sequence[int | str]] | str | Stage | None = "auto",
+    fold: Mapping[Any, int] | str | Stage | None = "auto",
+    time: str | int | Sequence[int | str] | None = "auto",
+    horizon: int | None = None,
     bounds: tuple[float | None, float | None] | None = None,
     choose: Choice | None = None,
     blend: bool | Sequence[Portion] = True,
@@ -165,6 +170,19 @@ def complete(
         modes by number count those of the merged tensor, in which a merged mode stands at the place of its first one.
         It does not go with `smooth` or `laplacian`. ``"auto"`` tries the two shortest of four or more modes as one
         with the best method, unless something is said of the method; None never does.
+    fold
+        The period of a mode that the method treats as two, as in ``{"time": 24}`` or ``{1: 24}``, or a `Fold`: the
+        mode becomes rows of this length, such as days of hours. The answer has the one mode. Modes by number count
+        those of the folded tensor, in which rows and slots stand at the place of the mode. It does not go with `merge`,
+        `smooth` or `laplacian`. ``"auto"`` tries the periods of a mode of time that is known with the best method,
+        unless something is said of the method; None never does.
+    time
+        The mode of time by name or number, or two modes that are one time with the slow one first, as in
+        ``("day", "hour")``. A joint seasonal autoregression (`SeasonalAR`) is then tried too, and `Fit.forecast` goes
+        on beyond the end. ``"auto"`` takes a mode with dates, times or durations as labels, or a name such as
+        ``"hour"``. The seasonal periods follow from the labels, or else from the values. None takes no mode as time.
+    horizon
+        How many times beyond the last one to forecast, for `Fit.forecast`. The other answers are as without it.
     bounds
         Predictions are clipped to (low, high); None means no limit, as in ``(0, None)``.
     choose
@@ -252,6 +270,8 @@ def complete(
         whiten=whiten,
         refine=refine,
         merge=merge,
+        fold=fold,
+        time=time,
         choose=choose,
         start=_start(start),
         blend=blend,
@@ -263,6 +283,8 @@ def complete(
     if undecided and (suggested := loss_of_values(job.observations.values)) is not None:
         job, asked["loss"], undecided = job.with_loss(suggested), suggested, False
     labels = job.labelled.labels
+    if horizon is not None:
+        _check_horizon(horizon, job.task)
     methods = candidates(method, settings, job)
     choosing = needs_choice(methods, job.task, choose)
     if start is not None and (len(methods) > 1 or methods[0].open_settings):
@@ -299,6 +321,8 @@ def complete(
         warn_of_resemblance(answer)
         answer = replace(answer, recipe=replace(answer.recipe, seed=seed, asked=asked))
         fit = _fit(answer, job, limits, display.timing())
+        if horizon is not None:
+            fit = replace(fit, ahead=_forecast(fit, horizon, context.again()), timing=display.timing())
     return replace(fit, status=Status.INTERRUPTED) if interrupts.noted else fit
 
 
@@ -366,6 +390,29 @@ def _refuse_misspelt(settings: Mapping[str, Any]) -> None:
             raise TypeError(
                 f"complete has no argument {name!r}, and no method has such a setting; you may mean {near[0]!r}."
             )
+
+
+def _forecast(fit: Fit, horizon: int, context: Context) -> Forecast | None:
+    """Return a forecast; None if the time is over or the user stops here, since `Fit.forecast` can make it later."""
+    context.display.begin("forecasting", None)
+    try:
+        with context.interrupts.welcome(), context.clock.at_work():
+            return forecast_of(fit, horizon, context.rng)
+    except (KeyboardInterrupt, TimeUp):
+        return None
+
+
+def _check_horizon(horizon: int, task: Task) -> None:
+    """Refuse a horizon before the work rather than after it."""
+    whole_number(horizon, "horizon", at_least=1)
+    if task.axis is None:
+        raise ValueError(
+            "horizon needs a mode of time, but no mode has dates or times as labels; name it, as in time='hour' or "
+            "time=1."
+        )
+    if not isinstance(task.loss, Square) and not is_robust(task.loss):
+        named = type(task.loss).__name__
+        raise ValueError(f"horizon needs loss 'square' or a robust one, but {named} was given; leave horizon out.")
 
 
 def _read_if_path(data: Any, missing: str | None, value: str | None, layout: str | None) -> tuple[Any, bool]:

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ._support.checks import choice, coordinates, path_of, real_number
+from ._support.checks import choice, coordinates, path_of, real_number, whole_number
 from ._support.html import card
 from ._support.timing import Timing
 from ._support.types import Booleans, Floats, Integers
@@ -25,6 +25,7 @@ from .choosing.intervals import interval_at
 from .choosing.outliers import outliers, predicted_at
 from .choosing.recipe import Recipe
 from .choosing.search.base import Path
+from .forecasting import Forecast, forecast_of, given_back, paths_of, restored
 from .io.fit_folders import FitFolder
 from .io.fits import read_fit, save_fit
 from .labels import Labels
@@ -88,6 +89,8 @@ class Fit(Summary):
         How many indices of each mode the last `update` added; None for a fit without an update.
     restore
         Converts an array of the tensor's shape to the type of the data; None leaves it unchanged.
+    ahead
+        The forecast that was asked for with `horizon`; None if none was.
     """
 
     model: Model
@@ -105,6 +108,7 @@ class Fit(Summary):
     labels: Labels = field(default=_NO_LABELS, repr=False)
     added: tuple[int, ...] | None = field(default=None, repr=False)
     restore: Callable[[Floats], Any] | None = field(default=None, repr=False)
+    ahead: Forecast | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.labels is _NO_LABELS:
@@ -363,7 +367,59 @@ class Fit(Summary):
         """The names of the modes, which ``xarray.DataArray(fit)`` uses."""
         return self.labels.names
 
-    def sample(self, n: int, *, rng: int | np.random.Generator | None = None, max_bytes: float = DENSE_LIMIT) -> Any:
+    def forecast(
+        self,
+        horizon: int | None = None,
+        *,
+        interval: float | None = None,
+        rng: int | np.random.Generator | None = None,
+    ) -> Any:
+        """Return values beyond the last time, in the type of the data; labels of time go on.
+
+        It is a blend of forecasts, weighted by their errors at earlier ends of the data: a joint seasonal
+        autoregression of all series (see `SeasonalAR`), the last value of each series, and its value one period before.
+        Gaps are no hindrance, and a series that ends earlier is forecast from there.
+
+        Parameters
+        ----------
+        horizon
+            The number of times, by default that of `tensorfill.complete`. Of two modes of time it counts steps of
+            the fast one, and what is beyond in the last row is NaN.
+        interval
+            Also return the ends of bands with this coverage. They are quantiles of the errors of forecasts from earlier
+            ends of the data, as many steps ahead, and thus wider with the horizon.
+        rng
+            A seed or generator; by default the seed of the fit.
+
+        Returns
+        -------
+        values, or (values, low, high)
+            The values and the ends of the bands.
+
+        Examples
+        --------
+        >>> import numpy as np, tensorfill
+        >>> hours = np.arange(240)
+        >>> waves = np.outer([1.0, 2.0], np.sin(hours * 2 * np.pi / 24))
+        >>> waves[0, 50:60] = np.nan
+        >>> fit = tensorfill.complete(waves, time=1, rng=0)
+        >>> fit.forecast(48).shape, bool(abs(fit.forecast(6)[1, 5] - 2 * np.sin(245 * 2 * np.pi / 24)) < 0.2)
+        ((2, 48), True)
+        """
+        asked = self.recipe.asked.get("horizon") if horizon is None else horizon
+        if asked is None:
+            raise ValueError("horizon must be the number of times to forecast, as in forecast(24), but none was given.")
+        count = whole_number(asked, "horizon", at_least=1)
+        return given_back(self, self._ahead(count, rng), count, interval)
+
+    def sample(
+        self,
+        n: int,
+        *,
+        horizon: int | None = None,
+        rng: int | np.random.Generator | None = None,
+        max_bytes: float = DENSE_LIMIT,
+    ) -> Any:
         """Return `n` completed data sets for multiple imputation, each in the type of the data.
 
         Observed entries are the same in all. A missing entry is its prediction plus an error drawn from the errors at
@@ -374,6 +430,9 @@ class Fit(Summary):
         ----------
         n
             The number of data sets.
+        horizon
+            If given, return `n` paths of this many times beyond the last one instead. The values of a path belong
+            together: a series that is high stays high for a while, as do those that move with it.
         rng
             A seed or generator for the draws.
         max_bytes
@@ -388,7 +447,17 @@ class Fit(Summary):
         >>> len(sets), [round(float(each[3, 4])) for each in sets]
         (5, [20, 20, 20, 20, 20])
         """
+        if horizon is not None:
+            count, random = whole_number(n, "n", at_least=1), np.random.default_rng(rng)
+            found = self._ahead(whole_number(horizon, "horizon", at_least=1), None)
+            return restored(self, found, horizon, paths_of(self, found, count, random))
         return [self._restored(each) for each in drawn_sets(self, n, rng, max_bytes)]
+
+    def _ahead(self, horizon: int, rng: int | np.random.Generator | None) -> Forecast:
+        """Return the forecast that was made with the fit if it goes far enough, or make one."""
+        if self.ahead is not None and self.ahead.horizon >= horizon and rng is None:
+            return self.ahead
+        return forecast_of(self, horizon, np.random.default_rng(self.seed if rng is None else rng))
 
     def update(
         self,
@@ -437,7 +506,8 @@ class Fit(Summary):
         """
         how = {"missing": missing, "value": value, "layout": layout}
         run = {"time_limit": time_limit, "rng": rng, "progress": progress, "callback": callback, "n_jobs": n_jobs}
-        return replace(self, **changes_by(self, new, how, run, laplacian))
+        # A forecast from the old end is none from the new one.
+        return replace(self, ahead=None, **changes_by(self, new, how, run, laplacian))
 
     def save(self, path: str | PathLike[str], *, data: bool = False) -> None:
         """Write the fit to a file that `tensorfill.load` reads.

@@ -64,6 +64,15 @@ class TestComplete:
         assert json.loads(out.out)["around"]["merge"] == "the modes 1 and 2 were treated as one"
         np.testing.assert_allclose(np.load(tmp_path / "b.npy"), whole, atol=1e-4)
 
+    def test_a_folded_mode(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        whole = np.outer(rng.standard_normal(12), rng.standard_normal(30))
+        np.save(tmp_path / "a.npy", np.where(rng.random(whole.shape) < 0.6, whole, np.nan))
+        options = ["--fold", "1=7", "--method", "grow", "--json"]
+        out = said(capsys, "complete", tmp_path / "a.npy", "-o", tmp_path / "b.npy", *options)
+        assert json.loads(out.out)["around"]["fold"] == "the mode 1 was folded into rows of 7"
+        assert np.load(tmp_path / "b.npy").shape == whole.shape
+
     def test_the_answer_in_words(self, files, tmp_path, capsys):
         options = ["--method", "nort", "--interval", "0.8", "--no-smooth"]
         out = said(capsys, "complete", files / "a.npz", "--model", tmp_path / "m.npz", *options)

@@ -34,6 +34,7 @@ COMMANDS = {
     "the data of update": ["update", "model.npz", "IN", "-o", "OUT.npz"],
     "predict": ["predict", "IN", "q.csv", "-o", "OUT.npz"],
     "the questions of predict": ["predict", "model.npz", "IN", "-o", "OUT.npz"],
+    "forecast": ["forecast", "IN", "--horizon", "3", "-o", "OUT.npz"],
     "plot": ["plot", "IN", "-o", "OUT.npz"],
     "report": ["report", "IN", "-o", "OUT.npz"],
 }

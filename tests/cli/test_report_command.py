@@ -52,3 +52,14 @@ def test_bad_input_gets_one_sentence(folder, capsys):
     assert run(folder, "model.npz", "--data", "table.npy", "-o", "d.html") == 2
     assert "(8, 6)" in " ".join(capsys.readouterr().err.split())
     assert not (folder / "d.html").exists()
+
+
+def test_a_forecast_of_a_model_with_its_data(folder):
+    examples.forecast().save(folder / "series.npz", data=True)
+    assert run(folder, "series.npz", "--horizon", "6", "-o", "s.html", "--quiet") == 0
+    assert "6 steps beyond 2024-03-20, hour 11" in (folder / "s.html").read_text("utf-8")
+
+
+def test_a_forecast_needs_data(folder, capsys):
+    assert run(folder, "model.npz", "--horizon", "6", "-o", "t.html") == 2
+    assert "--horizon needs data" in capsys.readouterr().err

@@ -188,8 +188,8 @@ MUTANTS = (
     Mutant(
         "empty slices are sampled",
         RESEMBLANCE,
-        "present = [np.unique(column) for column in observed.coords.T]",
-        "present = [np.arange(size) for size in observed.shape]",
+        "np.arange(observed.shape[mode]) if mode in over else np.unique(column)",
+        "np.arange(observed.shape[mode])",
         (f"{OF_RESEMBLANCE}::test_missing_entries_are_missing_and_none_is_in_an_empty_slice",),
     ),
     Mutant(

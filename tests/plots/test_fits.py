@@ -20,6 +20,7 @@ from tensorfill.metrics import reliability
 from tensorfill.models import Centred, Dense, FoldedLowRank, Tucker
 from tensorfill.models.additive import Additive
 from tensorfill.models.cp import CPModel
+from tensorfill.plots.ahead import Times
 from tensorfill.plots.drawing import MISSING_GREY, words
 from tensorfill.plots.lines import chosen_series, series_mode
 from tensorfill.plots.views import colour_mode, spread
@@ -520,7 +521,7 @@ class TestSeries:
         fit = examples.labelled()
         axes = plots.series(fit, "day", count=2)
         assert len(axes) == 2
-        row = chosen_series(fit, 1, {}, 2)[0]
+        row = chosen_series(fit, (1,), {}, 2)[0]
         coords = np.repeat(row[None], fit.shape[1], axis=0)
         coords[:, 1] = np.arange(fit.shape[1])
         seen = np.where(fit.observations.mask, fit.observations.array, np.nan)[tuple(coords.T)]
@@ -550,3 +551,56 @@ class TestSeries:
         refuses(ValueError, ["along which lines run"], lambda: plots.series(fit, "day", at={"day": 0}))
         refuses(ValueError, ["no mode", "'planet'"], lambda: plots.series(fit, "planet"))
         refuses(ValueError, ["ax", "2 axes"], lambda: plots.series(fit, "day", [], count=2))
+        refuses(ValueError, ["last", "at least 1", "0"], lambda: plots.series(fit, "day", last=0))
+        refuses(ValueError, ["two different modes", "'day', 'day'"], lambda: plots.series(fit, ("day", "day")))
+
+    def test_the_last_times_only(self):
+        fit = examples.labelled()
+        (panel,) = plots.series(fit, "day", at={"station": 0, "hour <b>": 0}, last=6)
+        assert len(panel.lines[0].get_xdata()) == 6
+
+
+class TestForecasts:
+    def test_it_follows_the_end_of_the_data_within_its_band(self):
+        fit = examples.forecast()
+        axes = plots.series(fit, interval=0.8)
+        assert len(axes) == 3
+        panel = axes[1]
+        shown = by_name(panel)
+        assert list(shown) == ["80% band", "filled", "observed", "forecast"]
+        np.testing.assert_allclose(shown["forecast"].get_ydata(), fit.ahead.values[2].ravel()[:8])
+        np.testing.assert_array_equal(shown["forecast"].get_xdata(), 96 + np.arange(8))
+        assert len(shown["filled"].get_xdata()) == 96
+        half = fit.ahead.half_width(0.8)[2].ravel()[:8]
+        bands = [each for each in panel.collections if each.get_paths()[0].vertices[:, 0].min() >= 96]
+        ends = bands[0].get_paths()[0].vertices
+        low = [ends[ends[:, 0] == 96 + step, 1].min() for step in range(8)]
+        np.testing.assert_allclose(low, fit.ahead.values[2].ravel()[:8] - half)
+
+    def test_two_modes_of_time_are_one_line_with_labels_that_go_on(self):
+        fit = examples.forecast()
+        times = Times.of(fit, (1, 2))
+        assert len(times) == 240
+        assert (times.label(0), times.label(239)) == ("2024-03-01, 0", "2024-03-20, 11")
+        assert times.label(241) == "2024-03-21, 1"
+        coords = times.coords(np.array([2, 0, 0]), np.array([0, 13, 239]))
+        assert coords.tolist() == [[2, 0, 0], [2, 1, 1], [2, 19, 11]]
+        assert times.numbers(coords).tolist() == [0, 13, 239]
+        assert plots.series(fit)[-1].get_xlabel() == "day, hour"
+
+    def test_another_mode_has_no_forecast(self):
+        (panel,) = plots.series(examples.forecast(), "day", at={"station": 0, "hour": 3})
+        assert "forecast" not in by_name(panel)
+
+    def test_the_series_with_the_most_gaps_are_chosen(self):
+        fit = examples.forecast()
+        rows = chosen_series(fit, (1, 2), {}, 2)
+        count = np.bincount(fit.observations.coords[:, 0])
+        assert rows[:, 0].tolist() == sorted(np.argsort(count)[:2].tolist())
+        assert not rows[:, 1:].any()
+
+    def test_without_earlier_ends_there_is_no_band(self):
+        fit = examples.forecast()
+        fit = dataclasses.replace(fit, ahead=dataclasses.replace(fit.ahead, quantiles=np.zeros(0)), error_bars=None)
+        (panel,) = plots.series(fit, at={"station": 0})
+        assert list(by_name(panel)) == ["filled", "observed", "forecast"]

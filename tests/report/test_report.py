@@ -17,6 +17,7 @@ import pytest
 
 import tensorfill
 from tensorfill import Observations
+from tensorfill._support.words import written
 from tensorfill.choosing.stages.centre import Centre
 from tensorfill.choosing.stages.empty_slices import EmptySlices, SliceFill
 from tensorfill.choosing.stages.graphs import Graphs
@@ -30,7 +31,7 @@ from tensorfill.models.cp import CPModel
 from tensorfill.penalties import LSP
 from tensorfill.plots.naming import method_name
 from tensorfill.report import figures, gallery, page
-from tensorfill.report.facts import empty_slices, modes, what_was_chosen
+from tensorfill.report.facts import empty_slices, forecast, modes, what_was_chosen
 from tests import examples
 from tests.refusal import refuses
 from tests.slow import OURS, slow_except
@@ -183,7 +184,7 @@ class TestWhatItSays:
         # A tensor that is stored whole, and a ring, have no singular values to draw.
         has_values = not isinstance(fit.model, Dense | TensorRing)
         assert ("The singular values of each mode." in found.said) == has_values
-        assert f"the best of {len(fit.path)} trials" in found.said
+        assert ("one trial" if len(fit.path) == 1 else f"the best of {len(fit.path)} trials") in found.said
 
     def test_several_methods_are_named_and_each_has_its_drawing(self):
         fit = examples.several()
@@ -237,6 +238,27 @@ class TestWhatItSays:
         fit, _ = examples.picture()
         assert [mode.lam for mode in modes(fit)] == ["1", "1", "not regularised"]
         assert [mode.rank for mode in modes(fit)] == ["0", "0", ""]
+
+    def test_a_forecast_is_drawn_and_its_errors_are_there(self, undrawn):
+        read = Read(page.rendered(examples.forecast()))
+        found = examples.forecast().ahead
+        assert "8 steps beyond 2024-03-20, hour 11" in read.said
+        assert f"last value: {written(found.errors['last value'])}" in read.said
+        assert f"blend: {written(found.errors['blend'])}" in read.said
+        assert "Weights in the blend" in read.said
+        assert "Series along day and hour" in read.said
+        assert "After the dotted line comes the forecast, with the band that holds 90% of such values." in read.said
+
+    def test_without_a_forecast_nothing_is_said_of_one(self, read):
+        assert "earlier end" not in read.said
+
+    def test_a_forecast_without_earlier_ends_has_no_errors(self):
+        fit = examples.forecast()
+        blank = dataclasses.replace(fit.ahead, errors={}, quantiles=np.zeros(0))
+        assert forecast(dataclasses.replace(fit, ahead=blank))[1] == (
+            "Its errors",
+            "not known: there are too few times for an earlier end",
+        )
 
     def test_empty_slices_are_told(self):
         fit = examples.given()

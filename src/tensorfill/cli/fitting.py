@@ -35,6 +35,20 @@ def add_fitting(parser: argparse.ArgumentParser) -> None:
         metavar="MODES",
         help="modes that the method treats as one, as in day,hour; give it again for another group",
     )
+    group.add_argument(
+        "--time",
+        type=_time,
+        metavar="MODES",
+        default="auto",
+        help="the mode of time: hour; or two that are one time, the slow one first: day,hour; or none (default: auto, "
+        "which goes by labels and names)",
+    )
+    group.add_argument(
+        "--fold",
+        type=_fold,
+        metavar="MODE=PERIOD",
+        help="a mode that the method treats as two, as in time=24 for rows of 24",
+    )
     add_choosing(parser)
 
 
@@ -42,7 +56,8 @@ def fitting(given: argparse.Namespace) -> dict[str, Any]:
     """Validate the options, and return the arguments of `tensorfill.complete`."""
     bounds = None if given.bounds is None else tuple(given.bounds)
     merge = "auto" if given.merge is None else given.merge
-    others = {"bounds": bounds, "merge": merge, "choose": choosing(given)}
+    fold = "auto" if given.fold is None else given.fold
+    others = {"bounds": bounds, "merge": merge, "fold": fold, "time": given.time, "choose": choosing(given)}
     return method_and_settings(given) | stages(given) | others
 
 
@@ -216,8 +231,33 @@ def _named_modes(text: str) -> list[int | str]:
     return [_mode(part) for part in names(text)]
 
 
+def _fold(text: str) -> dict[int | str, int]:
+    """Return the period of a mode."""
+    mode, equals, period = text.rpartition("=")
+    if not equals or not period.strip().isdigit():
+        raise argparse.ArgumentTypeError(f"a mode and a period as in time=24 are needed, but {text!r} was given")
+    return {_mode(mode.strip()): int(period)}
+
+
 def _mode(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _time(text: str) -> int | str | tuple[int | str, ...] | None:
+    """Return the mode of time, or two of them; None for no time.
+
+    >>> _time("hour"), _time("day,hour"), _time("1"), _time("none")
+    ('hour', ('day', 'hour'), 1, None)
+    """
+    if text.strip().lower() in ("auto", "none"):
+        return None if text.strip().lower() == "none" else "auto"
+    modes = _named_modes(text)
+    if len(modes) not in (1, 2):
+        raise argparse.ArgumentTypeError(
+            f"it must be auto, none, a mode, or two modes with the slow one first, as in day,hour, but {text!r} was "
+            "given"
+        )
+    return modes[0] if len(modes) == 1 else tuple(modes)
 
 
 def _bound(text: str) -> float | None:

@@ -27,6 +27,7 @@ BY_SIGNAL = 128
 
 ELSEWHERE = {
     "merge": "--merge",
+    "fold": "--fold",
     "output": "-o",
     "everywhere": "--everywhere",
     "interval": "--interval",
@@ -110,6 +111,8 @@ def _settings(given: argparse.Namespace) -> dict[str, Any]:
         raise ValueError(f"--method must be nort with --dask, but {','.join(given.method)!r} was given.")
     if given.smooth not in ("auto", None):
         raise ValueError("--smooth cannot be had with --dask, which keeps the tensor in parts; leave it out.")
+    if given.time not in ("auto", None):
+        raise ValueError("--time cannot be had with --dask, which keeps the tensor in parts; leave it out.")
     staged = stages(given)
     settings = {name: staged[name] for name in ("loss", "time_limit", "rng")}
     if given.validation is not None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-READING = re.compile(r"(?<=[ (])(?P<name>missing|layout|value)=(?:'(?P<text>[^']*)')?")
+READING = re.compile(r"(?<=[ (])(?P<name>missing|layout|value|time)=(?:'(?P<text>[^']*)'|(?P<number>\d+))?")
 """Arguments in a message that are options of the command too."""
 
 Facts = Iterable[tuple[str, str]]
@@ -25,9 +25,17 @@ def say(sentence: str) -> None:
     console.print(f"tensorfill: {escape(sentence)}", soft_wrap=not console.is_terminal)
 
 
-def show_facts(facts: Facts) -> None:
-    """Print facts in two columns, without empty ones; a terminal wraps long texts in their column."""
-    console = Console(highlight=False, soft_wrap=True)
+def show_facts(facts: Facts, *, beside: bool = False) -> None:
+    """Print facts in two columns, without empty ones; a terminal wraps long texts in their column.
+
+    Parameters
+    ----------
+    facts
+        The facts.
+    beside
+        Whether to print them on standard error, because standard output has the answer.
+    """
+    console = Console(highlight=False, soft_wrap=True, stderr=beside)
     rows = [(name, text) for name, text in facts if text]
     width = max(len(name) for name, _ in rows)
     if not console.is_terminal:
@@ -73,6 +81,8 @@ def as_options(sentence: str) -> str:
     'The time limit was reached; raise --time-limit to go on.'
     >>> as_options("say layout='wide' if each cell is a value, or name the values with value=")
     'say --layout wide if each cell is a value, or name the values with --value'
+    >>> as_options("name it, as in time='hour' or time=1.")
+    'name it, as in --time hour or --time 1.'
     """
-    said = READING.sub(lambda found: f"--{found['name']} {found['text'] or ''}".strip(), sentence)
+    said = READING.sub(lambda found: f"--{found['name']} {found['text'] or found['number'] or ''}".strip(), sentence)
     return said.replace("time_limit", "--time-limit").replace("max_iter", "--max-iter")

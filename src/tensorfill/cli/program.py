@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .._version import __version__
-from . import compare, complete, convert, demo, evaluate, info, plot, predict, report, update
+from . import compare, complete, convert, demo, evaluate, forecast, info, plot, predict, report, update
 from .command import Command
 from .output import as_options, say
 
@@ -20,6 +20,7 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 COMMANDS: dict[str, Command] = {
     "complete": complete.COMMAND,
     "predict": predict.COMMAND,
+    "forecast": forecast.COMMAND,
     "update": update.COMMAND,
     "evaluate": evaluate.COMMAND,
     "compare": compare.COMMAND,
@@ -38,6 +39,7 @@ examples:
   tensorfill complete ratings.tns --model ratings.npz
   tensorfill compare rain.nc --plot methods.png
   tensorfill predict ratings.npz questions.csv --interval 0.9
+  tensorfill forecast traffic.csv --horizon 24 -o tomorrow.csv
   tensorfill update ratings.npz new.tns -o ratings2.npz
   tensorfill demo --missing 0.5 --output cat.png
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def write_with_ends(path: Path, kind: str, filled: Any, labels: Labels, *, safe:
         As in `write_csv`.
     """
     if isinstance(filled, tuple):
-        filled = _dataset(filled, labels) if kind == "netcdf" else _table(filled, labels)
+        filled = _dataset(filled, labels) if kind == "netcdf" else table_of(filled, labels)
     if kind == "netcdf":
         write_dataset(path, filled)
         return
@@ -42,11 +43,20 @@ def names_with_ends(labels: Labels) -> tuple[str, str, str]:
     return labels.value, f"{labels.value}_low", f"{labels.value}_high"
 
 
-def _named(parts: tuple[Any, ...], labels: Labels) -> dict[str, Any]:
-    return dict(zip(names_with_ends(labels), parts, strict=True))
+def _named(parts: Sequence[Any], labels: Labels) -> dict[str, Any]:
+    return dict(zip(names_with_ends(labels)[: len(parts)], parts, strict=True))
 
 
-def _table(parts: tuple[Any, ...], labels: Labels) -> Any:
+def table_of(parts: Sequence[Any], labels: Labels) -> Any:
+    """Return a pandas table of values, or of values and the ends of their intervals, with a column for each mode.
+
+    Parameters
+    ----------
+    parts
+        One array, or three.
+    labels
+        The labels of the arrays.
+    """
     shape = parts[0].shape
     places = [each.ravel() for each in np.indices(shape)]
     columns = {
@@ -57,7 +67,7 @@ def _table(parts: tuple[Any, ...], labels: Labels) -> Any:
     return need("pandas", "files").DataFrame(columns | values)
 
 
-def _dataset(parts: tuple[Any, ...], labels: Labels) -> Any:
+def _dataset(parts: Sequence[Any], labels: Labels) -> Any:
     coords = {name: keys for name, keys in zip(labels.names, labels.keys, strict=True) if keys is not None}
     named = {name: (labels.names, part) for name, part in _named(parts, labels).items()}
     return need("xarray", "files").Dataset(named, coords=coords)

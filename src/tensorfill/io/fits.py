@@ -35,7 +35,7 @@ from .typed import encoded
 if TYPE_CHECKING:
     from ..fit import Fit
 
-WHOLE = ("modes", "ranks", "columns", "kept", "places")
+WHOLE = ("modes", "ranks", "columns", "kept", "places", "grid", "starts")
 """The arrays of models that hold whole numbers."""
 
 HELD_OUT = ("coords", "observed", "predicted")

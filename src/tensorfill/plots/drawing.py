@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import unicodedata
+from collections.abc import Callable
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -160,18 +161,25 @@ def label_of(labels: Labels, mode: int, index: int) -> str:
 
 def name_indices(axis: Axis, labels: Labels, mode: int, indices: Integers, most: int = 6) -> None:
     """Name the mode on an axis, and label some ticks with the labels of the indices that are drawn."""
+    name_places(
+        axis, name_of(labels, mode), len(indices), lambda place: label_of(labels, mode, int(indices[place])), most
+    )
+
+
+def name_places(axis: Axis, name: str, count: int, label: Callable[[int], str], most: int = 6) -> None:
+    """Name an axis, and label some ticks of the places that are drawn, which begin with 0."""
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
-    ticks = MaxNLocator(most, integer=True).tick_values(0, max(len(indices) - 1, 1))
-    places = [round(tick) for tick in ticks if 0 <= tick < len(indices)]
+    ticks = MaxNLocator(most, integer=True).tick_values(0, max(count - 1, 1))
+    places = [round(tick) for tick in ticks if 0 <= tick < count]
     axis.set_major_locator(FixedLocator(places))
-    named = [words(label_of(labels, mode, int(indices[place])), 20) for place in places]
+    named = [words(label(place), 20) for place in places]
     axis.set_ticklabels(named)
     if axis is axis.axes.xaxis and sum(map(len, named)) > 28:
         axis.set_tick_params(labelrotation=30)
         for text in axis.get_ticklabels():
             text.set(ha="right", rotation_mode="anchor")
-    axis.set_label_text(name_of(labels, mode))
+    axis.set_label_text(name)
 
 
 def light_grid(panel: Axes) -> None:

@@ -74,8 +74,8 @@ def ranked_modes(fit: Fit) -> tuple[int, ...]:
 
 
 def _component_modes(model: Model) -> tuple[int, ...]:
-    from ..models import Centred, FoldedColumns, FoldedLowRank, Merged, Placed
+    from ..models import Centred, FoldedColumns, FoldedLowRank, Merged, Placed, Unfolded
 
-    if isinstance(model, Centred | Merged | Placed):
+    if isinstance(model, Centred | Merged | Placed | Unfolded):
         return _component_modes(model.model)
     return tuple(part.mode for part in model.components) if isinstance(model, FoldedLowRank | FoldedColumns) else ()

@@ -95,10 +95,10 @@ def singular_values(fit: Fit, ax: Axes | None = None, *, file: str | PathLike[st
 
 def spectra(model: Model) -> list[tuple[int, Floats]]:
     """Return modes with their singular values; none for a model that is stored entry by entry."""
-    from ..models import Centred, FoldedColumns, FoldedLowRank, Merged, Placed, Tucker
+    from ..models import Centred, FoldedColumns, FoldedLowRank, Merged, Placed, Tucker, Unfolded
     from ..models.cp import CPModel
 
-    if isinstance(model, Centred | Merged | Placed):
+    if isinstance(model, Centred | Merged | Placed | Unfolded):
         return spectra(model.model)
     if isinstance(model, FoldedLowRank | FoldedColumns):
         return [(part.mode, np.asarray(part.s, dtype=np.float64)) for part in model.components]

@@ -19,6 +19,7 @@ from ..plots.drawing import label_of
 from ..plots.errors import fitted_sample, half_width
 from ..plots.naming import method_name, rank_modes
 from ..plots.views import is_yes_or_no
+from ..results.forecasts import beginning_in_words, errors_in_words, weights_in_words
 from ..results.words import blend_in_words, doubts_of, gaps_in_words, measured
 from .words import loss_in_words, model_in_words, penalty_in_words, settings_in_words
 
@@ -175,6 +176,19 @@ def how_good(fit: Fit) -> Facts:
     return facts + _fitted_error(fit, spread)
 
 
+def forecast(fit: Fit) -> Facts:
+    """Return facts about the forecast: where it begins, its errors at earlier ends, and its parts."""
+    found = fit.ahead
+    if found is None:
+        return []
+    facts = [("Forecast", beginning_in_words(fit, found))]
+    if not found.errors:
+        return [*facts, ("Its errors", "not known: there are too few times for an earlier end")]
+    facts.append(("Mean absolute error at earlier ends", errors_in_words(found)))
+    facts.append(("Weights in the blend", weights_in_words(found)))
+    return facts
+
+
 def baselines(fit: Fit) -> list[tuple[str, str, str]]:
     """Return the held-out error of the fit and of simple baselines: the name, the error, and how they compare."""
     if not fit.baselines:
@@ -261,7 +275,7 @@ def modes(fit: Fit) -> list[ModeFacts]:
     ranks = dict(zip(rank_modes(fit), fit.ranks, strict=False))
     rows = []
     for mode, size in enumerate(fit.shape):
-        own = fit.recipe.mode_within(mode, len(fit.shape))
+        own = fit.recipe.modes_within(mode, len(fit.shape))
         observed, empty = ("", "") if fit.observations is None else _shares(fit.observations, mode)
         rows.append(
             ModeFacts(
@@ -270,9 +284,9 @@ def modes(fit: Fit) -> list[ModeFacts]:
                 labels=_first_and_last(fit.labels, mode, size),
                 observed=observed,
                 empty=empty,
-                lam="" if not lam else written(lam[own]) if own in lam else "not regularised",
-                theta=_theta(theta[own]) if own in theta else "",
-                rank=str(ranks.get(own, "")),
+                lam=", ".join(written(lam[each]) for each in own if each in lam) or ("not regularised" if lam else ""),
+                theta=", ".join(_theta(theta[each]) for each in own if each in theta),
+                rank=", ".join(str(ranks[each]) for each in own if each in ranks),
             )
         )
     return rows

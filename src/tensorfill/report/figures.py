@@ -128,20 +128,30 @@ def figures_of_probabilities(fit: Fit) -> list[Figure]:
 
 
 def figures_of_series(fit: Fit) -> list[Figure]:
-    """Return the figure of a few series along an ordered mode; none for a picture, or without such a mode."""
-    ordered = lines.ordered_modes(fit)
+    """Return the figure of a few series along an ordered mode; none for a picture, or without such a mode.
+
+    A fit with a forecast has one along its time.
+    """
+    ordered = fit.ahead is not None or lines.ordered_modes(fit)
     if fit.observations is None or colour_mode(fit) is not None or not ordered or math.prod(fit.shape) >= TOO_FAR:
         return []
-    mode = lines.series_mode(fit)
+    modes = lines.series_modes(fit)
     with _quiet():
-        rows = lines.chosen_series(fit, mode, {}, 3)
+        rows = lines.chosen_series(fit, modes, {}, 3)
         figure = drawing_class()(figsize=(5.4, 0.6 + 1.6 * len(rows)), layout="constrained")
-        panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
-        for number, (panel, row) in enumerate(zip(panels, rows, strict=True)):
-            lines.draw_series(fit, panel, mode, row, named=number == len(rows) - 1, legend=number == 0)
-        band = " The band holds 90% of new entries." if math.isfinite(errors.half_width(fit)) else ""
-        said = f"Series along {fit.labels.in_words(mode)}: observed entries, and what is filled in.{band}"
-        return [Figure(_svg(figure), said, wide=True)]
+        lines.draw_all(fit, [*figure.subplots(len(rows), 1, squeeze=False)[:, 0]], modes, rows)
+        return [Figure(_svg(figure), _said_of_series(fit, modes), wide=True)]
+
+
+def _said_of_series(fit: Fit, modes: tuple[int, ...]) -> str:
+    """Return the caption of the figure of series."""
+    along = " and ".join(fit.labels.in_words(mode) for mode in modes)
+    band = " The band holds 90% of new entries." if math.isfinite(errors.half_width(fit)) else ""
+    said = f"Series along {along}: observed entries, and what is filled in.{band}"
+    if fit.ahead is None:
+        return said
+    bands = ", with the band that holds 90% of such values" if len(fit.ahead.quantiles) else ""
+    return f"{said} After the dotted line comes the forecast{bands}."
 
 
 def figures_of_what_is_missing(fit: Fit) -> list[Figure]:

@@ -73,6 +73,7 @@ def rendered(fit: Fit, *, original: Any = None, title: str | None = None) -> str
         time_spent=facts.time_spent(fit),
         meanings=facts.meanings(fit),
         series_figures=figures.figures_of_series(fit),
+        forecast=facts.forecast(fit),
         went_in=facts.what_went_in(fit),
         empty=facts.empty_slices(fit),
         modes=facts.modes(fit),

@@ -35,6 +35,7 @@ MODELS_IN_WORDS = {
     "tucker": "a Tucker model",
     "cp": "a CP model",
     "merged": "a model of a tensor of which some modes are treated as one",
+    "unfolded": "a model of a tensor of which one mode is folded into rows",
     "centred": "a mean, the effect of each index, and a low-rank model",
     "dense": "stored entry by entry, as a smooth field or an interpolation is",
 }

@@ -15,9 +15,10 @@ from .._support.optional import need
 from .._support.types import Floats
 from .._support.words import label_in_words, written
 from ..algebra.unfolding import unfold
+from ..choosing.stages.fold import Fold
 from ..choosing.stages.merge import Merge
 from ..labels import Labels
-from ..models import Blend, Centred, FoldedColumns, FoldedLowRank, Merged, Model, Placed, Tucker
+from ..models import Blend, Centred, FoldedColumns, FoldedLowRank, Merged, Model, Placed, Tucker, Unfolded
 from ..models.cp import CPModel
 
 SHOWN = 3
@@ -137,6 +138,8 @@ def factors_of(model: Model, labels: Labels) -> Factors:
     """
     if isinstance(model, Merged):
         return factors_of(model.model, Merge(model.groups).labels(labels) if model.groups else labels)
+    if isinstance(model, Unfolded) and model.weights is None:
+        return factors_of(model.model, Fold(model.mode, model.period).labels(labels))
     if isinstance(model, Placed):
         return factors_of(model.model, _of_present(model, labels))
     if isinstance(model, Centred):

@@ -11,6 +11,7 @@ from ..choosing.recipe import Recipe
 from ..choosing.stages.base import After
 from ..losses import Logistic, Square, is_score
 from ..methods.simple import Interpolation, Simple
+from .forecasts import forecast_in_words
 
 if TYPE_CHECKING:
     from ..fit import Fit
@@ -32,6 +33,7 @@ def facts_of(fit: Fit) -> list[tuple[str, str]]:
         ("alike", _alike(fit)),
         ("gaps", gaps_in_words(fit)),
         ("compared", compared_in_words(fit)),
+        ("forecast", forecast_in_words(fit)),
         ("stopped", str(fit.status)),
         ("time", "" if fit.timing is None else str(fit.timing)),
     ]
