@@ -9,7 +9,7 @@ import xarray as xr
 
 from tensorfill import SeasonalAR, complete, load
 from tensorfill._support.clock import TimeUp
-from tensorfill.forecasting import ahead, forecasts
+from tensorfill.forecasting import _left_out, _spread, ahead, forecasts
 
 PERIOD, HORIZON = 12, 18
 
@@ -69,6 +69,16 @@ def test_bands_become_wider_with_the_horizon():
     assert (widths[:, -1] > widths[:, 0]).all()
     wider = np.subtract(*fitted(past, time=1).forecast(HORIZON, interval=0.98)[:0:-1])
     assert (wider > widths).all()
+
+
+def test_no_end_chooses_its_own_band():
+    errors = np.array([1.0, 1.0, 5.0])[None, :, None, None]
+    others = _left_out(errors, lambda others, own: others.ravel())
+    np.testing.assert_allclose(others, [[1, 5], [1, 5], [1, 1]])
+    sizes = _left_out(errors, lambda others, own: np.abs(own[0]) / _spread(others[0]))
+    np.testing.assert_allclose(sizes.ravel(), [1 / np.sqrt(13), 1 / np.sqrt(13), 5])
+    # A single end has nothing else to go by.
+    np.testing.assert_allclose(_left_out(errors[:, :1], lambda others, own: own[0] / _spread(others[0])), 1)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
 """What comes after the end: values beyond the last time, with bands, and whole paths.
 
 Several forecasts are compared at earlier ends of the data: everything after such an end is hidden, forecast, and
-compared with what came. These errors choose the weights of a blend, and how wide the bands are at each step. The joint
-autoregression of `tensorfill.methods.seasonal_ar` is one of the forecasts, with the seasons and without. The others are
-simple: the last value of each series, and its value one period before.
+compared with what came. These errors choose the weights of a blend, and how wide the bands are at each step. Joint
+autoregressions of `tensorfill.methods.seasonal_ar` are among the forecasts: around a fixed level and a wandering one,
+with seasons and without. The others are simple: the last value of each series, and its value one period before.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from .choosing.blending import blend_weights
 from .labels import Labels
 from .losses import Square
 from .methods.seasonal_ar.method import FEWEST_TIMES, MOST_SERIES, Table
-from .methods.seasonal_ar.process import Process
+from .methods.seasonal_ar.process import FIXED, WANDERING, Law
 from .methods.seasonal_ar.smoother import Smoother
 from .methods.simple.interpolation import interpolated
 from .times import TimeAxis, continued, time_axis
@@ -42,6 +42,14 @@ RECENT, PERIODS_BACK = 1_000, 8
 
 ENOUGH_PATHS = 50
 """The spread of the paths is known from at least this many."""
+
+AUTOREGRESSIONS = {
+    "autoregression with seasons": (True, FIXED),
+    "wandering level with seasons": (True, WANDERING),
+    "autoregression": (False, FIXED),
+    "wandering level": (False, WANDERING),
+}
+"""Whether an autoregression has seasons, and how its levels are, by name."""
 
 STEPS, STEPS_AGAIN = 12, 3
 """The steps of expectation maximisation for all times, and for an earlier end, with the law that was found."""
@@ -181,7 +189,7 @@ def ahead(rows: Floats, steps: int, periods: tuple[float, ...], rng: np.random.G
     >>> bool(np.abs(found.values[1] - 10 - 2 * np.sin(np.arange(60, 67) * 2 * np.pi / 7)).max() < 0.2)
     True
     """
-    laws: dict[str, Process] = {}
+    laws: dict[str, Law] = {}
     # What cannot be compared at an earlier end is not forecast with.
     usable = tuple(period for period in periods if 2 * period <= rows.shape[1] - steps)
     now = forecasts(rows, steps, usable, rng, laws)
@@ -198,9 +206,11 @@ def ahead(rows: Floats, steps: int, periods: tuple[float, ...], rng: np.random.G
     scale = _scales(rows)
     every = np.stack(errors, axis=1) / scale
     weights = _weights(every)
-    blended = np.tensordot(weights, every, axes=1)
+    blended = _left_out(every, lambda others, own: np.tensordot(_weights(others), own, axes=1))
     values = np.tensordot(weights, np.stack([now[name] for name in names]), axes=1)
-    spread, quantiles = _bands(blended)
+    spread = _spread(blended)
+    sizes = _left_out(blended[None], lambda others, own: np.abs(own[0]) / _spread(others[0]))
+    quantiles = np.sort(sizes[np.isfinite(sizes)])
     about = {name: float(np.nanmean(np.abs(each))) for name, each in zip(names, every * scale, strict=True)}
     about["blend"] = float(np.nanmean(np.abs(blended * scale)))
     parts = {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
@@ -208,15 +218,16 @@ def ahead(rows: Floats, steps: int, periods: tuple[float, ...], rng: np.random.G
 
 
 def forecasts(
-    rows: Floats, steps: int, periods: tuple[float, ...], rng: np.random.Generator, laws: dict[str, Process]
+    rows: Floats, steps: int, periods: tuple[float, ...], rng: np.random.Generator, laws: dict[str, Law]
 ) -> dict[str, Floats]:
     """Return several forecasts by name; a law that is not known yet is added to `laws`."""
     count, times = rows.shape
     beyond = np.hstack([rows, np.full((count, steps), np.nan)])
     found = {}
-    for name, seasons in {"autoregression with seasons": periods, "autoregression": ()}.items():
-        if seasons or name == "autoregression":
-            smoother = Smoother(beyond, seasons, rng, laws.get(name))
+    for name, (seasonal, level) in AUTOREGRESSIONS.items():
+        # Where there are periods, one does without them: their seasons may not last.
+        if seasonal == bool(periods) or (level == FIXED and not seasonal):
+            smoother = Smoother(beyond, periods if seasonal else (), rng, level, laws.get(name))
             for _ in range(STEPS_AGAIN if name in laws else STEPS):
                 smoother.step()
             laws[name] = smoother.law
@@ -279,11 +290,17 @@ def _weights(errors: Floats) -> Floats:
     return np.eye(len(errors))[best] if found is None else found
 
 
-def _bands(errors: Floats) -> tuple[Floats, Floats]:
-    """Return the spread of errors by series and step, and the sorted sizes of errors over it.
+def _left_out(errors: Floats, of: Callable[[Floats, Floats], Floats]) -> Floats:
+    """Return what follows for each earlier end from the errors of the other ends and its own: an array with ends first.
 
-    The spread is that of a series times that of a step, which does not fall from one step to the next.
+    An end that has chosen the weights or the spread itself would look too easy. A single end has no others.
     """
+    ends = range(errors.shape[1])
+    return np.stack([of(np.delete(errors, end, axis=1) if len(ends) > 1 else errors, errors[:, end]) for end in ends])
+
+
+def _spread(errors: Floats) -> Floats:
+    """Return the spread of errors by series and step: that of a series times that of a step, which does not fall."""
     squares = errors**2
     by_step = np.sqrt(np.maximum.accumulate(_mean(squares, (0, 1))))
     # Forecasts of series that do not vary have no error, and the square of this number is not zero.
@@ -291,9 +308,8 @@ def _bands(errors: Floats) -> tuple[Floats, Floats]:
     counts = np.isfinite(relative).sum(axis=(0, 2))
     # A series with few errors has about the usual spread.
     by_series = np.sqrt((np.nansum(relative, axis=(0, 2)) + SHRINKAGE) / (counts + SHRINKAGE))
-    spread: Floats = by_series[:, None] * by_step
-    sizes = np.abs(errors) / np.maximum(spread, np.finfo(float).tiny)
-    return spread, np.sort(sizes[np.isfinite(sizes)])
+    found: Floats = np.maximum(by_series[:, None] * by_step, np.finfo(float).tiny)
+    return found
 
 
 SHRINKAGE = 24.0
@@ -325,7 +341,8 @@ def paths_of(fit: Fit, forecast: Forecast, count: int, rng: np.random.Generator)
     _, table, rows = _series_of(fit)
     beyond = Table(forecast.values.shape, forecast.axis.modes)
     values, spread = (beyond.rows(each) for each in (forecast.values, forecast.spread))
-    smoother = Smoother(np.hstack([rows, np.full_like(values, np.nan)]), forecast.axis.exact_periods, rng)
+    _, level = AUTOREGRESSIONS[max(AUTOREGRESSIONS, key=lambda name: forecast.weights.get(name, 0.0))]
+    smoother = Smoother(np.hstack([rows, np.full_like(values, np.nan)]), forecast.axis.exact_periods, rng, level)
     for _ in range(STEPS):
         smoother.step()
     draws = smoother.paths(max(count, ENOUGH_PATHS))[:, :, table.times :]

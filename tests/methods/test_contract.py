@@ -44,7 +44,7 @@ SETTINGS = {
     "tennn": {"along": 2},
     "latc": {"rank": 2, "lam": 0.001, "lags": (1, 2)},
     "trmf": {"rank": 2, "lam": 0.1, "lam_time": 0.5, "lags": (1, 2)},
-    "seasonal_ar": {"periods": (12,)},
+    "seasonal_ar": {"periods": (12,), "level": "wandering"},
     "rp": {"rank": 2},
     "ffw": {"lam": 5.0},
     "greedy": {"rank": 6},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import Mutant
 
 PROCESS = "methods/seasonal_ar/process.py"
+POSTERIOR = "methods/seasonal_ar/posterior.py"
 SMOOTHER = "methods/seasonal_ar/smoother.py"
 SEASONS = "methods/seasonal_ar/seasons.py"
 FORECASTING = "forecasting.py"
@@ -15,24 +16,59 @@ OF_WEIGHTED = "choosing/test_weighted.py"
 
 MUTANTS = (
     Mutant(
-        "innovations have the wrong sign in the transpose",
-        PROCESS,
-        "found[..., :-1] -= self.persistence * innovations[..., 1:]",
-        "found[..., :-1] += self.persistence * innovations[..., 1:]",
+        "the transpose leaves the first times out",
+        POSTERIOR,
+        "found[..., : time + 1] += row[::-1].T * innovations[..., time : time + 1]",
+        "found[..., : time + 1] += 0 * innovations[..., time : time + 1]",
         (f"{OF_METHOD}::test_the_mean_is_that_of_the_joint_normal_law",),
     ),
     Mutant(
-        "the first time has the spread of an innovation",
+        "the first times have the spread of an innovation",
         PROCESS,
-        "return math.sqrt(1 - self.persistence**2)",
-        "return 1.0",
-        (f"{OF_METHOD}::test_the_mean_is_that_of_the_joint_normal_law",),
+        "np.prod(1 - self.partial[lags:] ** 2, axis=0)",
+        "np.prod(1 - 0 * self.partial[lags:] ** 2, axis=0)",
+        (f"{OF_METHOD}::test_a_process_is_the_same_at_all_times",),
+    ),
+    Mutant(
+        "the coefficients of a longer memory are those of a shorter one",
+        PROCESS,
+        "found.append(shorter - share * shorter[::-1])",
+        "found.append(shorter - share * np.eye(len(shorter))[-1][:, None])",
+        (f"{OF_METHOD}::test_a_process_is_the_same_at_all_times",),
+    ),
+    Mutant(
+        "the preconditioner is that of another precision",
+        POSTERIOR,
+        "found = own * self.transposed(self.innovations(combs))",
+        "found = own * self.innovations(combs)",
+        (f"{OF_METHOD}::test_the_band_of_the_precision_is_that_within_each_series",),
+    ),
+    Mutant(
+        "every series has the memory that chance gives it",
+        PROCESS,
+        "places - mean) ** 2 - 1 / weights",
+        "places - mean) ** 2",
+        (f"{OF_METHOD}::test_partial_correlations_are_told_apart_as_far_as_the_data_can",),
+    ),
+    Mutant(
+        "a wandering level is not told from a short memory",
+        PROCESS,
+        "NEARBY = 7",
+        "NEARBY = 1",
+        (f"{OF_METHOD}::test_a_level_that_wanders_is_told_from_a_short_memory",),
+    ),
+    Mutant(
+        "an end has chosen its own band",
+        FORECASTING,
+        "np.delete(errors, end, axis=1) if len(ends) > 1 else errors",
+        "errors",
+        (f"{OF_FORECAST}::test_no_end_chooses_its_own_band",),
     ),
     Mutant(
         "draws have no noise",
-        PROCESS,
-        "np.sqrt(self._weights) * rng.standard_normal(near.shape)",
-        "0.0 * rng.standard_normal(near.shape)",
+        POSTERIOR,
+        "np.sqrt(self._weights) * rng.standard_normal(shape)",
+        "0.0 * rng.standard_normal(shape)",
         (f"{OF_METHOD}::test_draws_have_the_mean_and_the_covariance_of_the_joint_normal_law",),
     ),
     Mutant(

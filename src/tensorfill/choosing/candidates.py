@@ -17,6 +17,7 @@ from ..methods.problem import Problem
 from ..methods.registry import AUTOMATIC, AUTOMATIC_FOR_SCORES, FURTHER, METHODS, make_method, setting_names
 from ..methods.rescal import Rescal
 from ..methods.seasonal_ar import SeasonalAR
+from ..methods.seasonal_ar.process import FIXED, WANDERING
 from .holdout.splits import Choice
 from .task import Job, Task
 
@@ -101,13 +102,19 @@ def _in_time(task: Task) -> list[Method]:
 
 
 def _told_time(method: Method, task: Task) -> list[Method]:
-    """Return a method for series with the mode of time, with and without its periods, where it leaves them open."""
+    """Return a method for series with the mode of time, and in several forms where it leaves these open.
+
+    They are contenders of their own, as a blend of two is often better than both: without periods and with those of the
+    mode, with fixed levels and with wandering ones.
+    """
     if not isinstance(method, SeasonalAR) or method.along is not None or task.axis is None or task.merging:
         return [method]
-    told = replace(method, along=task.axis.modes)
-    if told.periods != "auto":
-        return [told]
-    return [replace(told, periods=periods) for periods in dict.fromkeys([(), task.axis.exact_periods])]
+    told, own = replace(method, along=task.axis.modes), task.axis.exact_periods
+    periods = list(dict.fromkeys([(), own])) if told.periods == "auto" else [told.periods]
+    if told.level != "auto":
+        return [replace(told, periods=each) for each in periods]
+    fixed = [replace(told, periods=each, level=FIXED) for each in periods]
+    return [*fixed, replace(fixed[-1], level=WANDERING)]
 
 
 def _check(method: Method, task: Task) -> None:

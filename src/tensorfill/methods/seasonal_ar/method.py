@@ -4,9 +4,9 @@ All modes but that of time together are the series. Each has a level and seasons
 
     x[t] = a x[t - 1] + e[t],    e[t] ~ N(0, Q),
 
-with one a for all series and innovations that are correlated between them, observed with noise. Gaps are filled with
-the mean given all that is observed, before and after, of this series and of the others. See
-`tensorfill.methods.seasonal_ar.smoother`.
+with innovations that are correlated between series, observed with noise. If levels wander, what is left is the sum of
+two such processes: a slow one, and one that remembers two steps. Gaps are filled with the mean given all that is
+observed, before and after, of this series and of the others. See `tensorfill.methods.seasonal_ar.smoother`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from ...models import Dense, Model
 from ...times.seasons import seasonal_periods
 from ..base import Method, Progress, Solver, Unsuited
 from ..problem import Problem
-from ..settings import none_or, one_axis, setting
+from ..settings import Axis, none_or, one_axis, one_of, setting
+from .process import FIXED, MEMORIES, WANDERING
 from .smoother import Smoother
 
 MOST_SERIES = 2_000
@@ -53,6 +54,13 @@ def _found_periods(method: SeasonalAR, problem: Problem) -> Sequence[tuple[int, 
     return [(), found] if found else [()]
 
 
+def _found_level(
+    method: SeasonalAR, problem: Problem, rng: np.random.Generator, before: Sequence[Axis]
+) -> Sequence[Axis]:
+    """Return both kinds of levels, of which periods are chosen with fixed ones."""
+    return [Axis("level", [WANDERING] if before else [FIXED, WANDERING], meanwhile=FIXED, ordered=False)]
+
+
 def _check_modes(value: Any, name: str) -> None:
     """Check the mode of time, or two that are one."""
     for each in value if isinstance(value, list | tuple) else [value]:
@@ -79,6 +87,10 @@ class SeasonalAR(Method):
         The seasonal periods in steps, such as ``(24, 168)`` for hours, or ``()`` for none. ``"auto"`` takes those that
         the autocorrelation of the data shows, if held-out entries gain. `tensorfill.complete` takes both from labels
         that are dates or times.
+    level
+        ``"fixed"`` for series that come back to their level and seasons, at the same pace for all of them;
+        ``"wandering"`` for series whose level wanders slowly while they come back to it, each at its own pace.
+        ``"auto"`` takes what held-out entries prefer. A step with wandering levels takes about three times as long.
     max_iter, tol
         As in `Method`. The objective is the expected loss at the observed entries, as drawn at random, and so it is
         known to about a percent.
@@ -91,7 +103,7 @@ class SeasonalAR(Method):
     >>> waves = np.sin(hours * 2 * np.pi / 24) + np.array([[0.0], [5.0], [9.0]])
     >>> waves[1, 100:130] = np.nan
     >>> problem = Problem(Observations.from_dense(waves), Square())
-    >>> model = SeasonalAR(along=1, periods=(24,)).solve(problem, rng=0).model
+    >>> model = SeasonalAR(along=1, periods=(24,), level="fixed").solve(problem, rng=0).model
     >>> bool(abs(model.predict(np.array([[1, 115]]))[0] - 5 - np.sin(115 * 2 * np.pi / 24)) < 0.1)
     True
     """
@@ -100,12 +112,13 @@ class SeasonalAR(Method):
     stages: ClassVar[frozenset[str]] = frozenset()
     square_only: ClassVar[bool] = True
     descends: ClassVar[bool] = False
-    whole_tensors: ClassVar[int] = 26
+    whole_tensors: ClassVar[int] = 44
 
     along: int | Sequence[int] | None = setting(None, check=none_or(_check_modes))
     periods: tuple[float, ...] | str = setting(
         "auto", check=_check_periods, path=one_axis("periods", _found_periods, ordered=False)
     )
+    level: str = setting("auto", check=one_of("auto", *MEMORIES), path=_found_level)
     max_iter: int = 16
     tol: float = 0.01
 
@@ -212,7 +225,7 @@ class SmootherSolver:
         # The loop has refused a method with open settings.
         given: Any = method.periods
         periods = tuple(period for period in given if 2 * period <= self._table.times)
-        self._smoother = Smoother(self._table.rows(dense), periods, rng)
+        self._smoother = Smoother(self._table.rows(dense), periods, rng, method.level)
 
     def progress(self) -> Progress:
         """Return the misfit."""

@@ -1,34 +1,24 @@
-"""Series that follow one autoregression with innovations that are correlated between series, seen with noise.
+"""What series remember: autoregressions with innovations that are correlated between series, and their sum.
 
-    x[t] = a x[t - 1] + e[t],   e[t] ~ N(0, Q),   y[t] = x[t] + noise,   noise of series i ~ N(0, r_i)
+    x[t] = a_1 x[t - 1] + .. + a_p x[t - p] + e[t],   e[t] ~ N(0, Q)
 
-The series of x together have a precision that is a product of a band in time and of Q^-1 between series. Given what is
-observed of y, the mean of x solves
-
-    (B' Q^-1 B + H' R^-1 H) x = H' R^-1 y,   (B x)[t] = x[t] - a x[t - 1],
-
-and a draw of x solves the same with a random right-hand side of this covariance. Conjugate gradients solve it in a few
-steps: the smoother of each series by itself, a band of width one, is the preconditioner. A step costs n^2 T operations
-for n series of T times, where a Kalman filter of the same model takes n^3 T.
+A series is the sum of one or two such processes, seen with noise. Each process is known by its partial
+autocorrelations, between -1 and 1, from which the coefficients follow (Durbin and Levinson). So it is stable whatever
+they are.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve_banded, cholesky_banded
+from scipy.ndimage import uniform_filter1d
 
-from ..._support.clock import check_time
-from ..._support.types import Booleans, Floats
-
-MOST_STEPS = 200
-"""The largest number of steps of conjugate gradients."""
+from ..._support.types import Floats
 
 MOST_PERSISTENT = 0.9995
-"""The largest coefficient of the autoregression. With 1 it would have no mean to return to."""
+"""The largest partial autocorrelation. With 1 there would be no mean to return to."""
 
 LEAST_NOISE, MOST_NOISE = 0.01, 10.0
 """The bounds of the variance of the noise, relative to that of the innovations of its series."""
@@ -39,68 +29,168 @@ FURTHER = 1.5
 LEAST_SHRINKAGE = 0.005
 """The least weight of no correlation in what the innovations are correlated by."""
 
+NEARBY = 7
+"""The mean of so many times begins as the level of a series that has one."""
 
-@dataclass(frozen=True, eq=False)
-class Process:
-    """The law of the series.
+
+@dataclass(frozen=True)
+class Memory:
+    """How a process remembers.
 
     Parameters
     ----------
-    persistence
-        The coefficient a, below 1.
-    covariance
-        The covariance Q of the innovations.
-    noise
-        The variance of the noise of each series.
+    lags
+        How many steps back.
+    own
+        Whether every series has its own partial autocorrelations; if not, all have the same.
     """
 
-    persistence: float
+    lags: int
+    own: bool
+
+
+FIXED = "fixed"
+WANDERING = "wandering"
+MEMORIES = {FIXED: (Memory(1, own=False),), WANDERING: (Memory(1, own=False), Memory(2, own=True))}
+"""The processes of a series around a fixed level, and of one with a level that wanders."""
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """An autoregression of several series.
+
+    Parameters
+    ----------
+    memory
+        How it remembers.
+    partial
+        The partial autocorrelations: lag, series.
+    covariance
+        The covariance Q of the innovations.
+    """
+
+    memory: Memory
+    partial: Floats
     covariance: Floats
-    noise: Floats
 
     @classmethod
-    def of(cls, draws: Floats, left: Floats, earlier: Process | None = None) -> Process:
-        """Return the law under which draws of the series are most likely, with correlations shrunk by their errors.
+    def of(cls, draws: Floats, counts: Floats, memory: Memory) -> Process:
+        """Return the process under which draws are about most likely, with shrinkage by their errors.
+
+        Partial autocorrelations are those of Burg, which are between -1 and 1 for any draws.
 
         Parameters
         ----------
         draws
             Some draws of all series: draw, series, time.
-        left
-            The mean square of the difference between the observed entries of each series and the draws.
-        earlier
-            The law that they were drawn with; None if they are a guess.
+        counts
+            The number of observed entries of each series.
+        memory
+            How it remembers.
         """
-        ahead, behind = draws[..., 1:], draws[..., :-1]
-        together, alone = (ahead * behind).sum(axis=(0, 2)), (behind**2).sum(axis=(0, 2))
-        shares = np.divide(together, alone, out=np.zeros_like(alone), where=alone > 0)
-        persistence = float(np.clip(shares.mean(), 0, MOST_PERSISTENT))
-        innovations = ahead - persistence * behind
-        covariance = np.mean(innovations @ innovations.transpose(0, 2, 1), axis=0) / innovations.shape[-1]
+        forward, backward, partial = draws, draws, []
+        for _ in range(memory.lags):
+            forward, backward = forward[..., 1:], backward[..., :-1]
+            share = _shared(_correlation(forward, backward), counts, memory.own)
+            partial.append(share)
+            forward, backward = forward - share[:, None] * backward, backward - share[:, None] * forward
+        covariance = np.mean(forward @ forward.transpose(0, 2, 1), axis=0) / forward.shape[-1]
         # Fewer times tell of a pair with gaps, but there draws are shrunk already, by the steps before.
-        covariance = _shrunk(covariance, innovations.shape[-1])
-        own = np.diag(covariance)
-        if earlier is not None:
-            left = earlier.noise * (left / earlier.noise) ** FURTHER
-        return cls(persistence, covariance, np.clip(left, LEAST_NOISE * own, MOST_NOISE * own))
+        return cls(memory, np.stack(partial), _shrunk(covariance, forward.shape[-1]))
 
-    def innovations(self, x: Floats) -> Floats:
-        """Return B x; the first time has the spread that all times have in the long run."""
-        found: Floats = x.copy()
-        found[..., 1:] -= self.persistence * x[..., :-1]
-        found[..., 0] *= self._first
-        return found
-
-    def transposed(self, innovations: Floats) -> Floats:
-        """Return B' times some innovations."""
-        found: Floats = innovations.copy()
-        found[..., 0] *= self._first
-        found[..., :-1] -= self.persistence * innovations[..., 1:]
+    @property
+    def own(self) -> Floats:
+        """The variance of the innovations of each series."""
+        found: Floats = np.diag(self.covariance)
         return found
 
     @property
-    def _first(self) -> float:
-        return math.sqrt(1 - self.persistence**2)
+    def predictors(self) -> list[Floats]:
+        """What values are multiplied by to get an innovation: lag, series; the value itself has lag 0.
+
+        The last is for all times that have enough times before. The others are for the first times: they use what
+        there is, and are scaled to the variance of the other innovations.
+
+        >>> [each[:, 0].tolist() for each in Process(Memory(1, False), np.array([[0.6]]), np.eye(1)).predictors]
+        [[0.8], [1.0, -0.6]]
+        """
+        found: list[Floats] = [np.ones((1, self.partial.shape[1]))]
+        for share in self.partial:
+            shorter = np.concatenate([found[-1], np.zeros_like(found[-1][:1])])
+            found.append(shorter - share * shorter[::-1])
+        return [each * np.sqrt(np.prod(1 - self.partial[lags:] ** 2, axis=0)) for lags, each in enumerate(found)]
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """The law of series that are seen with noise.
+
+    Parameters
+    ----------
+    parts
+        The processes of which a series is the sum.
+    noise
+        The variance of the noise of each series.
+    """
+
+    parts: tuple[Process, ...]
+    noise: Floats
+
+    def again(self, draws: Floats, left: Floats, counts: Floats) -> Law:
+        """Return the law under which draws with this one are most likely.
+
+        Parameters
+        ----------
+        draws
+            The draws: draw, part, series, time.
+        left
+            The mean square of the difference between the observed entries of each series and the draws.
+        counts
+            The number of observed entries of each series.
+        """
+        parts = parts_of(draws, counts, [part.memory for part in self.parts])
+        own = sum(part.own for part in parts)
+        noise = self.noise * (left / self.noise) ** FURTHER
+        return Law(parts, np.clip(noise, LEAST_NOISE * own, MOST_NOISE * own))
+
+
+def parts_of(draws: Floats, counts: Floats, memories: Sequence[Memory]) -> tuple[Process, ...]:
+    """Return the processes under which draws of parts are most likely: draw, part, series, time."""
+    return tuple(Process.of(draws[:, place], counts, memory) for place, memory in enumerate(memories))
+
+
+def apart(draws: Floats, parts: int) -> Floats:
+    """Return draws of series as those of one or two parts, the slow one first."""
+    slow: Floats = uniform_filter1d(draws, NEARBY, axis=-1)
+    found: Floats = draws[:, None] if parts == 1 else np.stack([slow, draws - slow], axis=1)
+    return found
+
+
+def _correlation(ahead: Floats, behind: Floats) -> Floats:
+    """Return the correlation of each series with itself a step before, within its bounds."""
+    together = 2 * np.einsum("dst,dst->s", ahead, behind)
+    alone = np.einsum("dst,dst->s", ahead, ahead) + np.einsum("dst,dst->s", behind, behind)
+    found = np.divide(together, alone, out=np.zeros_like(together), where=alone > 0)
+    clipped: Floats = np.clip(found, -MOST_PERSISTENT, MOST_PERSISTENT)
+    return clipped
+
+
+def _shared(correlations: Floats, counts: Floats, own: bool) -> Floats:
+    """Return correlations as far as the data can tell them from each other, or the mean for all, and from 0.
+
+    On Fisher's scale, one from n entries has an error of variance 1 / n.
+
+    >>> _shared(np.array([0.5, 0.52, 0.54]), np.full(3, 100), own=True).round(3).tolist()
+    [0.52, 0.52, 0.52]
+    >>> _shared(np.array([0.1, 0.5, 0.9]), np.full(3, 10_000), own=True).round(2).tolist()
+    [0.1, 0.5, 0.9]
+    """
+    places, weights = np.arctanh(correlations), np.maximum(counts, 1)
+    mean = float(np.average(places, weights=weights))
+    mean *= max(1 - 1 / max(mean**2 * float(weights.sum()), 1.0), 0.0)
+    between = max(float(np.average((places - mean) ** 2 - 1 / weights, weights=weights)), 0.0) if own else 0.0
+    found: Floats = np.tanh(mean + between / (between + 1 / weights) * (places - mean))
+    return found
 
 
 def _shrunk(covariance: Floats, times: float) -> Floats:
@@ -119,78 +209,3 @@ def _shrunk(covariance: Floats, times: float) -> Floats:
     np.fill_diagonal(correlation, 1.0)
     shrunk: Floats = correlation * spread[:, None] * spread
     return shrunk
-
-
-class Posterior:
-    """The series given what is observed of them.
-
-    Parameters
-    ----------
-    process
-        Their law.
-    values, seen
-        The observed values, with 0 elsewhere, and where they are: series, time.
-    """
-
-    def __init__(self, process: Process, values: Floats, seen: Booleans) -> None:
-        self.process = process
-        self._weights = np.where(seen, 1 / process.noise[:, None], 0.0)
-        self._observed = self._weights * values
-        precision = np.linalg.inv(process.covariance)
-        self._precision = (precision + precision.T) / 2
-        self._precondition = self._each_by_itself()
-
-    def mean(self, near: Floats, error: float) -> Floats:
-        """Return the mean, from a guess, to about this error relative to the spread of the series."""
-        found: Floats = self._solved(self._observed[None], near[None], error)[0]
-        return found
-
-    def draws(self, near: Floats, error: float, rng: np.random.Generator) -> Floats:
-        """Return as many independent draws as there are guesses."""
-        root = np.linalg.cholesky(self._precision)
-        moved: Floats = self.process.transposed(root @ rng.standard_normal(near.shape))
-        moved += self._observed + np.sqrt(self._weights) * rng.standard_normal(near.shape)
-        return self._solved(moved, near, error)
-
-    def _times(self, x: Floats) -> Floats:
-        """Return the precision times x."""
-        found = self.process.transposed(self._precision @ self.process.innovations(x))
-        found += self._weights * x
-        return found
-
-    def _each_by_itself(self) -> Callable[[Floats], Floats]:
-        """Return the solution for the part of the precision that is within each series."""
-        own, a = np.diag(self._precision)[:, None], self.process.persistence
-        bands = np.zeros((2, *self._weights.shape))
-        bands[1] = self._weights + own * (1 + a**2)
-        bands[1, :, [0, -1]] -= own[:, 0] * a**2
-        bands[0, :, 1:] = -own * a
-        factor = cholesky_banded(bands.reshape(2, -1), overwrite_ab=True, check_finite=False)
-
-        def solution(given: Floats) -> Floats:
-            right = given.reshape(len(given), -1).T
-            found: Floats = cho_solve_banded((factor, False), right, check_finite=False).T.reshape(given.shape)
-            return found
-
-        return solution
-
-    def _solved(self, right: Floats, near: Floats, error: float) -> Floats:
-        """Return the solution by conjugate gradients, from a guess.
-
-        Around its mean, x has an expected squared length in this norm of one for each entry.
-        """
-        x = near
-        left = right - self._times(x)
-        step = ahead = self._precondition(left)
-        length, goal = float(np.vdot(left, ahead)), error**2 * x.size
-        for _ in range(MOST_STEPS):
-            if length <= goal:
-                break
-            check_time()
-            moved = self._times(step)
-            along = length / float(np.vdot(step, moved))
-            x, left = x + along * step, left - along * moved
-            ahead = self._precondition(left)
-            length, before = float(np.vdot(left, ahead)), length
-            step = ahead + (length / before) * step
-        return x

@@ -1,10 +1,11 @@
 """Expectation maximisation of a seasonal autoregression: draws of the series, then what they are most likely under.
 
-    y = level and trend of each series + seasons + x,    x as in `tensorfill.methods.seasonal_ar.process`
+    y = level and trend of each series + seasons + parts + noise
 
-A step draws x given all that is observed, and takes the law that is most likely for the draws. Filled gaps have the
-spread of what they could be, which means would not have, so that the law has no bias from gaps. Trends and seasons are
-estimated anew after some of the steps.
+The parts are one or two processes of `tensorfill.methods.seasonal_ar.process`. A step draws them given all that is
+observed, and takes the law that is most likely for the draws. Filled gaps have the spread of what they could be, which
+means would not have, so that the law has no bias from gaps. Trends and seasons are estimated anew after each step but
+the first ones.
 """
 
 from __future__ import annotations
@@ -13,14 +14,12 @@ import numpy as np
 
 from ..._support.types import Booleans, Floats
 from ..simple.interpolation import interpolated
-from .process import Posterior, Process
+from .posterior import Posterior
+from .process import FIXED, MEMORIES, Law, Memory, Process, apart, parts_of
 from .seasons import seasons
 
-SEASONAL_STEPS = (3, 5, 8)
-"""The steps after which trends and seasons are estimated anew."""
-
-SOON = (1, 2, 3)
-"""The same, if the law is known from the start."""
+FIRST_SEASONS = 3
+"""Trends and seasons are estimated after this step and all later ones; after all of them if the law is known."""
 
 DRAWN = 100_000
 """As many draws are made in a step as it takes to draw about this many values, so that the law is little by chance."""
@@ -50,12 +49,19 @@ class Smoother:
         The seasonal periods, in numbers of times, which need not be whole.
     rng
         The random generator of the draws.
+    level
+        Whether the level of a series is ``"fixed"`` or ``"wandering"``.
     law
-        What is known of the law from similar series, with which it begins.
+        The law, if it is known, as from more of the same series; only trends and seasons are then estimated.
     """
 
     def __init__(
-        self, table: Floats, periods: tuple[float, ...], rng: np.random.Generator, law: Process | None = None
+        self,
+        table: Floats,
+        periods: tuple[float, ...],
+        rng: np.random.Generator,
+        level: str = FIXED,
+        law: Law | None = None,
     ) -> None:
         self._periods, self._rng = periods, rng
         self._seen: Booleans = np.isfinite(table)
@@ -64,57 +70,73 @@ class Smoother:
         self._trend = np.zeros_like(self._values)
         self._course = self._trend
         guess = interpolated(np.where(self._seen, self._values, np.nan), 1)
-        count = min(-(-DRAWN // guess.size), MOST_DRAWS)
-        self._draws: Floats = np.repeat(np.where(np.isnan(guess), 0.0, guess)[None], count, axis=0)
-        self._law = _first_law(self._draws, self._values, self._seen) if law is None else law
-        self._seasonal = SEASONAL_STEPS if law is None else SOON
+        # Without a law to find, draws only say how wide gaps are.
+        count = min(-(-DRAWN // guess.size), MOST_DRAWS) if law is None else 1
+        guesses = np.repeat(np.where(np.isnan(guess), 0.0, guess)[None], count, axis=0)
+        self._counts = self._seen.sum(axis=1)
+        self._memories = MEMORIES[level]
+        self._draws: Floats = apart(guesses, len(self._memories))
+        self._finds_law = law is None
+        self._law = self._first_law(guesses) if law is None else law
         self._steps = 0
 
     @property
-    def law(self) -> Process:
+    def law(self) -> Law:
         """The law of what is left of the series without their levels, trends and seasons."""
         return self._law
 
     @property
     def misfit(self) -> float:
         """Half the expected sum of the squared differences from the observed entries; at first, that of the levels."""
-        weights = self._seen.sum(axis=1) * self._scale[:, 0] ** 2
-        left = self._left() if self._steps else (self._values**2).sum(axis=1) / np.maximum(self._seen.sum(axis=1), 1)
+        weights = self._counts * self._scale[:, 0] ** 2
+        left = self._left() if self._steps else (self._values**2).sum(axis=1) / np.maximum(self._counts, 1)
         return float(weights @ left) / 2
 
     def step(self) -> None:
-        """Draw the series and take the law that is most likely for the draws; sometimes trends and seasons."""
+        """Draw the series, find trends and seasons, and take the law that is most likely for the draws."""
         posterior = self._posterior()
         draws = posterior.draws(self._draws, OF_A_DRAW, self._rng)
         number = self._steps + 1
         trend, found = self._trend, self._course
-        if number in self._seasonal:
-            trend, found = self._new_course(draws, posterior.mean(draws.mean(axis=0), OF_A_DRAW))
+        if number >= FIRST_SEASONS or not self._finds_law:
+            mean = posterior.mean(draws.mean(axis=0), OF_A_DRAW)
+            trend, found = self._new_course(draws.sum(axis=1), mean.sum(axis=0))
+        draws[:, -1] += self._course - found
+        if number == FIRST_SEASONS and self._finds_law:
+            # The first seasons change what is left so much that its parts are found anew.
+            draws = apart(draws.sum(axis=1), len(self._memories))
         # Nothing has changed so far, in case the clock expires.
-        self._draws, self._steps = draws + self._course - found, number
+        self._draws, self._steps = draws, number
         self._trend, self._course = trend, found
-        self._law = Process.of(self._draws, self._left(), self._law)
+        if self._finds_law:
+            self._law = self._law.again(draws, self._left(), self._counts)
 
     def paths(self, count: int) -> Floats:
         """Return draws of what the series could be without noise: draw, series, time."""
         near = np.repeat(self._draws.mean(axis=0)[None], count, axis=0)
         draws = self._posterior().draws(near, OF_A_MEAN, self._rng)
-        found: Floats = self._level + self._scale * (draws + self._course)
+        found: Floats = self._level + self._scale * (draws.sum(axis=1) + self._course)
         return found
 
     def mean(self) -> Floats:
         """Return the series without gaps and noise."""
         x = self._posterior().mean(self._draws.mean(axis=0), OF_A_MEAN)
-        found: Floats = self._level + self._scale * (x + self._course)
+        found: Floats = self._level + self._scale * (x.sum(axis=0) + self._course)
         return found
+
+    def _first_law(self, guesses: Floats) -> Law:
+        """Return the law of what is hardly more than a guess, with the noise that observed values say."""
+        own = Process.of(guesses, self._counts, Memory(1, own=False)).own
+        parts = parts_of(self._draws, self._counts, self._memories)
+        return Law(parts, _first_noise(self._values, self._seen) * own)
 
     def _posterior(self) -> Posterior:
         return Posterior(self._law, np.where(self._seen, self._values - self._course, 0.0), self._seen)
 
     def _left(self) -> Floats:
         """Return the mean square of the difference between the observed entries of each series and the draws."""
-        difference = np.where(self._seen, self._values - self._course - self._draws, 0.0)
-        counts = len(self._draws) * np.maximum(self._seen.sum(axis=1), 1)
+        difference = np.where(self._seen, self._values - self._course - self._draws.sum(axis=1), 0.0)
+        counts = len(self._draws) * np.maximum(self._counts, 1)
         found: Floats = np.einsum("dst,dst->s", difference, difference) / counts
         return found
 
@@ -127,7 +149,7 @@ class Smoother:
         gaps = ~self._seen
         lost = np.maximum(gaps.sum(axis=1), 1)
         doubt = np.where(gaps, np.mean((draws - mean) ** 2, axis=0), 0.0).sum(axis=1) / lost
-        spread = np.where(gaps, 0.0, mean**2).sum(axis=1) / np.maximum(self._seen.sum(axis=1), 1) + doubt
+        spread = np.where(gaps, 0.0, mean**2).sum(axis=1) / np.maximum(self._counts, 1) + doubt
         told = 1 / np.maximum(doubt, 1e-12) - 1 / np.maximum(spread, 1e-12)
         known: Booleans = np.any(self._seen, axis=0)
         beside = np.where(gaps, 1 / np.maximum(told, 1e-9)[:, None], 0.0)
@@ -154,12 +176,6 @@ def _trend(x: Floats, until: int) -> Floats:
     slope *= np.maximum(1 - 4 * error**2 / np.maximum(slope**2, 1e-24), 0.0)
     found: Floats = (slope / (until / PARTS))[:, None] * line
     return found
-
-
-def _first_law(draws: Floats, values: Floats, seen: Booleans) -> Process:
-    """Return the law of what is hardly more than a guess, with the noise that observed values say."""
-    found = Process.of(draws, np.full(draws.shape[1], np.inf))
-    return Process(found.persistence, found.covariance, _first_noise(values, seen) * np.diag(found.covariance))
 
 
 def _first_noise(values: Floats, seen: Booleans) -> Floats:
