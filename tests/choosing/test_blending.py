@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -11,12 +13,15 @@ from hypothesis import strategies as st
 import tensorfill
 from tensorfill import Centre, Nort
 from tensorfill.choosing.blending import LEAST, _on_the_simplex, blend_weights
+from tensorfill.choosing.contest import Contest
+from tensorfill.choosing.context import Context
+from tensorfill.choosing.holdout.splits import Choice, losses_of, make_splits
 from tensorfill.choosing.recipe import Portion, Recipe
 from tensorfill.choosing.run import run
 from tensorfill.losses import Square
 from tensorfill.methods.problem import Problem
 from tensorfill.methods.simple import Interpolation, Mean
-from tensorfill.models import Blend
+from tensorfill.models import Blend, Dense
 from tensorfill.observations import Observations
 from tests.refusal import refuses
 from tests.strategies import generators
@@ -106,6 +111,22 @@ class TestRecipe:
         recipe = Recipe((Centre(),), method=Mean(), beside=(Portion(0.25, Recipe(method=Interpolation(along=1))),))
         assert str(recipe).startswith("0.75 of Centre(")
         assert "; 0.25 of Interpolation(" in str(recipe)
+
+
+@pytest.mark.parametrize(("size", "parts"), [(0.9, 2), (1.5, 1)])
+def test_an_answer_that_is_no_better_than_the_mean_has_no_part(size, parts):
+    """Two answers err in opposite directions: together they are right, but one of them may be worse than the mean."""
+    truth = np.random.default_rng(0).standard_normal((20, 30))
+    data = Observations.from_dense(truth)
+    splits, holdout = make_splits(data, Square(), Choice(splits=1), np.random.default_rng(0))
+    contest = Contest(Problem(data, Square()), splits, holdout, {}, {}, Context(np.random.default_rng(0)))
+
+    def answer(share):
+        models = [Dense((1 + share) * truth, (0, 0))]
+        return replace(contest.quick[0], models=models, losses=losses_of(splits, models))
+
+    contest.finalists = [best, _] = [answer(0.5), answer(-size)]
+    assert len(contest.blended(best, simple=False).beside) + 1 == parts
 
 
 @pytest.fixture(scope="module")

@@ -274,3 +274,64 @@ def test_they_can_be_asked_for():
     huge = Observations(np.array([[0, 0], [3, 10**9]]), np.ones(2), (4, 10**10))
     with pytest.raises(ValueError, match="holdout='gaps' needs a tensor of at most 16,777,216 cells"):
         make_holdout("gaps", huge)
+
+
+# Times at which nothing is observed
+
+
+def with_outages(rng, shape=(6, 400), outages=((60, 75), (200, 212), (300, 318))):
+    """Return a mask of series with single missing entries, and with times at which all are silent."""
+    seen = rng.random(shape) < 0.9
+    for begin, end in outages:
+        seen[:, begin:end] = False
+    return seen
+
+
+def lengths_of_runs(times):
+    """Return the lengths of runs of times."""
+    return np.array([len(run) for run in np.split(times, np.flatnonzero(np.diff(times) > 1) + 1)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shape", [(6, 400), (6, 20, 20)])
+def test_outages_are_held_out_as_outages_and_in_proportion(seed, shape):
+    rng = np.random.default_rng(seed)
+    seen = with_outages(rng)
+    data, over = observations(seen.reshape(shape)), tuple(range(1, len(shape)))
+    how = make_holdout("auto", data, over=over)
+    assert str(how).endswith(", and all entries of some times")
+    held_out = np.zeros(seen.size, dtype=bool)
+    held_out[data.positions] = how.drawn(data, 0.1, rng)
+    held_out = held_out.reshape(seen.shape)
+    whole = seen.any(axis=0) & (held_out == seen).all(axis=0)
+    assert lengths_of_runs(np.flatnonzero(whole)).mean() > 6
+    silent_share = np.mean(~seen.any(axis=0)) / np.mean(~seen)
+    assert held_out[:, whole].sum() / held_out.sum() == pytest.approx(silent_share, abs=0.2)
+    assert 0.05 < held_out.sum() / seen.sum() < 0.3
+
+
+def test_a_single_series_has_nothing_but_outages():
+    seen = with_outages(np.random.default_rng(0), (1, 400))
+    data = observations(seen)
+    how = make_holdout("auto", data, over=(1,))
+    assert str(how) == "gaps like those of the data"
+    held_out = how.drawn(data, 0.1, np.random.default_rng(0))
+    assert 0.05 < held_out.mean() < 0.25
+    assert make_holdout("gaps", data, over=(1,)) == how
+    assert make_holdout("entry", data, over=(1,)).over == ()
+
+
+def test_bands_are_as_wide_in_an_outage_as_errors_are_there():
+    rng = np.random.default_rng(2)
+    common = np.zeros(1600)
+    for t in range(1, 1600):
+        common[t] = 0.9 * common[t - 1] + rng.standard_normal()
+    truth = common + 0.3 * rng.standard_normal((6, 1600)) + np.arange(6)[:, None]
+    seen = with_outages(rng, truth.shape, [(begin, begin + 8) for begin in range(40, 1600, 45)])
+    fit = complete(observations(seen, truth), time=1, method="seasonal_ar", rng=0)
+    outage = ~seen.any(axis=0)
+    for gaps_of in (~seen & outage, ~seen & ~outage):
+        _, low, high = fit.predict(np.argwhere(gaps_of), interval=0.9)
+        assert 0.8 < np.mean((low <= truth[gaps_of]) & (truth[gaps_of] <= high)) <= 1
+    in_outage, beside = (np.subtract(*fit.predict(np.array([[0, t]]), interval=0.9)[:0:-1])[0] for t in (43, 150))
+    assert in_outage > 2 * beside

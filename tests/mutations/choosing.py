@@ -467,4 +467,18 @@ MUTANTS = (
         "_folded_in(start, data, part.problem.observations)",
         (f"{WHITENED}::TestTheFrontDoor::test_new_slices_start_on_the_scale_of_the_data",),
     ),
+    Mutant(
+        "outages are not held out",
+        KINDS,
+        "held_out = outages.moved(fraction * outages.share, rng, before)",
+        "held_out = 0 < outages.times * 0",
+        ("choosing/test_gaps.py::test_outages_are_held_out_as_outages_and_in_proportion",),
+    ),
+    Mutant(
+        "a part of an outage is held out",
+        "choosing/holdout/gaps.py",
+        "begin + min(length, max(round(MOST_OF_THE_TIMES * count), 1))",
+        "begin + (length + 1) // 3",
+        ("choosing/test_gaps.py::test_outages_are_held_out_as_outages_and_in_proportion",),
+    ),
 )

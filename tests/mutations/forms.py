@@ -112,4 +112,11 @@ MUTANTS = (
         "        if False:",
         (GROSS,),
     ),
+    Mutant(
+        "answers that are worse than the mean have a part in a blend",
+        CONTEST,
+        "each.losses.mean() < plain",
+        "True",
+        ("choosing/test_blending.py::test_an_answer_that_is_no_better_than_the_mean_has_no_part",),
+    ),
 )

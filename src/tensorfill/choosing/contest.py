@@ -168,12 +168,15 @@ class Contest:
     def blended(self, best: Scored, *, simple: bool) -> Scored:
         """Return the blend of all answers, if held-out entries gain by it; else the best alone.
 
-        Simple answers have a part in it if they are contenders.
+        Simple answers have a part in it if they are contenders. What predicts no better than the mean has none: with
+        few gaps, its errors may be against those of the best by chance.
         """
         if not is_of_differences(self.problem.loss):
             return best
         others = [*self.finalists, *(self.simple if simple else ())]
-        answers = [best, *(each for each in others if each.losses is not best.losses)]
+        plain = float(self.quick[0].losses.mean())
+        others = [each for each in others if each.losses is not best.losses and each.losses.mean() < plain]
+        answers = [best, *others]
         models = [each.on(self.splits) for each in answers]
         weights = blend_weights(np.stack([_predicted(self.splits, each) - self.observed for each in models]), best=0)
         if weights is None:

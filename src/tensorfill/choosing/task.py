@@ -28,6 +28,7 @@ from ..methods.problem import Problem
 from ..observations import Observations
 from ..times import TimeAxis, time_axis
 from .corrupt import without_gross_sizes
+from .holdout.gaps import is_small
 from .holdout.splits import Choice
 from .recipe import Portion, Start
 from .stages.base import After, Before, Reduced, Stage, labels_behind, merging
@@ -111,6 +112,8 @@ class Task:
         if self.axis is None or self.merging:
             return ()
         sizes = [self.observations.shape[mode] for mode in self.axis.modes]
+        if not is_small(sizes):
+            return ()
         (times,) = joint_keys(tuple(sizes), self.observations.coords[:, self.axis.modes])
         return self.axis.modes if len(np.unique(times)) < math.prod(sizes) else ()
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from ..._support.ordering import joint_keys
 from ..._support.types import Booleans, Integers
 from ...observations import Observations
 
@@ -45,6 +47,12 @@ ENOUGH, TOO_MANY = 0.5, 1.25
 """The number of entries to hold out, over that asked for, below which masks are added and above which windows are
 drawn."""
 
+MOST_OF_THE_TIMES = 0.2
+"""No more of the times than this are held out because an outage is long."""
+
+MOST_OUTAGES, PLACES = 10_000, 20
+"""The largest number of outages that are held out, and the number of places that each is tried at."""
+
 OTHERS = 12
 """The number of moves along several modes that are tried."""
 
@@ -59,19 +67,84 @@ def is_worth_a_mask(observations: Observations) -> bool:
     return math.prod(observations.shape) <= max(SPARSEST * len(observations), SMALL)
 
 
-def seen_and_missing(observations: Observations, over: Collection[int] = ()) -> tuple[Booleans, Booleans]:
+def seen_and_missing(observations: Observations, over: tuple[int, ...] = ()) -> tuple[Booleans, Booleans]:
     """Return the masks of the observed and of the missing entries; slices without any entry are in neither.
 
-    Along the modes `over`, empty slices are gaps like others.
+    Nor are times without any entry, along the modes of time `over`.
     """
     seen = np.zeros(observations.shape, dtype=np.bool_)
     seen.ravel()[observations.positions] = True
     missing = ~seen
-    for mode in range(seen.ndim):
-        others = tuple(other for other in range(seen.ndim) if other != mode)
-        if mode not in over:
-            np.moveaxis(missing, mode, 0)[~seen.any(axis=others)] = False
+    for kept in [*((mode,) for mode in range(seen.ndim)), *([over] if over else [])]:
+        others = tuple(other for other in range(seen.ndim) if other not in kept)
+        missing &= seen.any(axis=others, keepdims=True)
     return seen, missing
+
+
+@dataclass(frozen=True, eq=False)
+class Outages:
+    """The times at which nothing at all is observed.
+
+    Parameters
+    ----------
+    times
+        The time of each observed entry.
+    silent
+        At which times nothing is observed.
+    share
+        Their share of the missing entries.
+    """
+
+    times: Integers
+    silent: Booleans
+    share: float
+
+    @classmethod
+    def of(cls, observations: Observations, modes: tuple[int, ...]) -> Outages:
+        """Return the outages along one mode of time, or along two that are one time."""
+        times = times_of(observations.coords, observations.shape, modes)
+        silent = np.ones(math.prod(observations.shape[mode] for mode in modes), dtype=np.bool_)
+        silent[times] = False
+        cells = math.prod(observations.shape)
+        lost = np.count_nonzero(silent) * (cells // len(silent))
+        return cls(times, silent, lost / max(cells - len(observations), 1))
+
+    def moved(self, fraction: float, rng: np.random.Generator, before: Integers | None = None) -> Booleans:
+        """Return the entries to hold out: all those of some runs of times, which are as long as outages are.
+
+        Parameters
+        ----------
+        fraction
+            About the share of the entries to hold out. More are if outages are long: a part of one is less of a gap.
+        rng
+            The random generator.
+        before
+            How many other splits hold out each entry.
+        """
+        free = ~self.silent
+        lengths = np.diff(np.flatnonzero(np.diff(self.silent, prepend=False, append=False)))[::2]
+        count = int(np.count_nonzero(free))
+        usual = float(np.sum(lengths**2) / np.sum(lengths))
+        wanted = min(max(fraction * count, usual), max(fraction, MOST_OF_THE_TIMES) * count)
+        if before is not None and not (before > 0).all():
+            free[self.times[before > 0]] = False
+        held_out = np.zeros_like(free)
+        for length in rng.choice(lengths, MOST_OUTAGES):
+            starts = rng.integers(0, len(free) - length + 1, PLACES)
+            begin = max(starts, key=lambda start: np.count_nonzero(free[start : start + length]))
+            run = slice(begin, begin + min(length, max(round(MOST_OF_THE_TIMES * count), 1)))
+            held_out[run] |= free[run]
+            free[run] = False
+            if np.count_nonzero(held_out) >= wanted:
+                break
+        found: Booleans = held_out[self.times]
+        return found
+
+
+def times_of(coords: Integers, shape: tuple[int, ...], modes: tuple[int, ...]) -> Integers:
+    """Return the time of each entry, along one mode of time or two that are one time."""
+    (times,) = joint_keys(tuple(shape[mode] for mode in modes), coords[:, modes])
+    return times
 
 
 def simple_moves(shape: tuple[int, ...]) -> list[tuple[str, ...]]:

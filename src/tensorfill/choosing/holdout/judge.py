@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from ..._support.types import Booleans, Floats, Integers
 from ...observations import Observations
-from .gaps import is_small, seen_and_missing, under_moved_gaps
+from .gaps import Outages, is_small, seen_and_missing, times_of, under_moved_gaps
 from .likeness import SAMPLE, auc, features_among, features_in, sampled
 from .resemblance import sample_of_missing
 
@@ -24,13 +24,21 @@ class Likeness:
     sample
         The largest number of held-out, and of missing entries that are looked at.
     over
-        Modes along which empty slices are gaps like others.
+        The modes of time, if some times have no entry.
+    outages
+        Whether the entries of such times count as missing.
     """
 
-    def __init__(self, observations: Observations, sample: int = SAMPLE, over: Collection[int] = ()) -> None:
+    def __init__(
+        self, observations: Observations, sample: int = SAMPLE, over: tuple[int, ...] = (), *, outages: bool = True
+    ) -> None:
         self.observations, self.sample, self.over = observations, sample, over
         # Its own generator, so that a comparison does not change the answer.
-        self._missing = sample_of_missing(observations, sample, np.random.default_rng(0), over)
+        rng = np.random.default_rng(0)
+        self._missing = sample_of_missing(observations, sample, rng, over if outages else ())
+        if over and not outages:
+            silent = Outages.of(observations, over).silent
+            self._missing = self._missing[~silent[times_of(self._missing, observations.shape, over)]]
 
     @cached_property
     def masks(self) -> tuple[Booleans, Booleans]:
@@ -77,7 +85,7 @@ class Likeness:
             earlier.ravel()[positions[before > 0]] = True
         wanted = max(round(fraction * len(positions)), 1)
         held_out = under_moved_gaps(seen, missing, move, wanted, rng, earlier)
-        return with_all_slices(self.observations, held_out.ravel()[positions], over=self.over)
+        return with_all_slices(self.observations, held_out.ravel()[positions])
 
     def best_move(
         self,
@@ -97,9 +105,7 @@ class Likeness:
         return min(found, key=lambda pair: pair[0])
 
 
-def with_all_slices(
-    observations: Observations, held_out: Booleans, groups: Integers | None = None, over: Collection[int] = ()
-) -> Booleans:
+def with_all_slices(observations: Observations, held_out: Booleans, groups: Integers | None = None) -> Booleans:
     """Return held-out entries without one of each slice that would have no fitted entry.
 
     If none would be left, which is the case where every slice of some mode has one entry, all stay.
@@ -110,11 +116,9 @@ def with_all_slices(
         The observed entries, and which of them are held out.
     groups
         The number of each entry's group, if groups are held out, or not, as a whole.
-    over
-        Modes along which a slice may have no fitted entry.
     """
     kept = held_out.copy()
-    for mode in (mode for mode in range(observations.ndim) if mode not in over):
+    for mode in range(observations.ndim):
         column = observations.coords[:, mode]
         indices, first = np.unique(column[kept], return_index=True)
         if len(indices) == 0:

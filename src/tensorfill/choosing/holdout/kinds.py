@@ -19,7 +19,7 @@ from ..._support.ordering import fibre_keys
 from ..._support.types import Booleans, Integers
 from ...labels import Labels
 from ...observations import Observations
-from .gaps import LARGEST_MASK, drawn, is_small, is_worth_a_mask, other_moves, simple_moves
+from .gaps import LARGEST_MASK, Outages, drawn, is_small, is_worth_a_mask, other_moves, simple_moves
 from .judge import Likeness, with_all_slices
 
 TOGETHER = 0.5
@@ -69,7 +69,7 @@ class Holdout:
     moves
         How the gaps are moved along each mode; see `tensorfill.choosing.holdout.gaps`.
     over
-        The modes of time, if some times have no entry at all: such times are gaps like others.
+        The modes of time, if some times have no entry at all: all entries of some other times are held out too.
     auc
         How alike held-out and missing entries are, from 0.5 (alike) to 1 (nothing alike could be held out); None if
         it is not known.
@@ -145,8 +145,23 @@ class Holdout:
         before
             How many other splits hold out each entry; those that none does are taken first.
         """
+        if not self.over:
+            return self._beside_others(observations, fraction, rng, before)
+        outages = Outages.of(observations, self.over)
+        held_out = outages.moved(fraction * outages.share, rng, before)
+        if outages.share < 1:
+            # In proportion, if a long outage does not ask for too many.
+            others = np.mean(held_out) * (1 - outages.share) / outages.share
+            held_out |= self._beside_others(observations, min(float(others), 2 * fraction), rng, before)
+        return held_out
+
+    def _beside_others(
+        self, observations: Observations, fraction: float, rng: np.random.Generator, before: Integers | None
+    ) -> Booleans:
+        """Return which entries are held out at times at which others are observed."""
         if self.gaps:
-            return Likeness(observations, SAMPLE, self.over).best_move(self.moves, fraction, rng, TRIES, before)[1]
+            judge = Likeness(observations, SAMPLE, self.over, outages=False)
+            return judge.best_move(self.moves, fraction, rng, TRIES, before)[1]
         wanted = min(max(round(fraction * len(observations)), 1), len(observations) - 1)
         if self.block is None or max(self.block) == 1:
             groups: Integers = np.arange(len(observations))
@@ -159,13 +174,19 @@ class Holdout:
                 )
         again = None if before is None else np.bincount(groups, before)
         held_out = drawn(np.bincount(groups), wanted, rng, again)[groups]
-        return held_out if self.is_slices else with_all_slices(observations, held_out, groups, self.over)
+        return held_out if self.is_slices else with_all_slices(observations, held_out, groups)
 
     def __str__(self) -> str:
         return self.in_words(Labels.plain(len(self.shape)))
 
     def in_words(self, labels: Labels) -> str:
         """Return what is held out together, with the names of the modes."""
+        if self.gaps and not self.moves:
+            return "gaps like those of the data"
+        return self._beside_others_in_words(labels) + (", and all entries of some times" if self.over else "")
+
+    def _beside_others_in_words(self, labels: Labels) -> str:
+        """Return what is held out together at times at which others are observed."""
         if self.block is None:
             return "the entries given"
         if self.gaps:
@@ -216,8 +237,11 @@ def make_holdout(
     (1, 20, 3)
     """
     shape = observations.shape
+    single = Holdout((1,) * len(shape), shape)
     if how == "entry":
-        return Holdout((1,) * len(shape), shape, over=over)
+        return single
+    if how in ("auto", "gaps") and over and Outages.of(observations, over).share == 1:
+        return replace(single, gaps=True, over=over)
     if how == "auto":
         return replace(most_alike(observations, fraction, over), over=over)
     if how == "gaps":
@@ -250,7 +274,7 @@ def most_alike(observations: Observations, fraction: float, over: tuple[int, ...
     if not is_small(shape) or not is_worth_a_mask(observations):
         return Holdout(blocks, shape)
     fibres = Holdout(tuple(size if size == whole else 1 for size, whole in zip(blocks, shape, strict=True)), shape)
-    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE, over)
+    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE, over, outages=False)
     best, least = single, judge.auc(single.drawn(observations, fraction, rng))
     if least is None:
         return single
@@ -274,7 +298,7 @@ def moved_gaps(observations: Observations, fraction: float, over: tuple[int, ...
             f"holdout='gaps' needs a tensor of at most {LARGEST_MASK:,} cells, but one of shape {shape} was given; use "
             "'auto' or give the sizes of a block."
         )
-    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE, over)
+    rng, judge = np.random.default_rng(0), Likeness(observations, SAMPLE, over, outages=False)
     ways = [each for stage in _ways_to_move(shape, rng) for each in stage]
     if not ways or not judge.masks[1].any():
         raise ValueError("holdout='gaps' needs gaps that can be moved, but there are none; use 'entry'.")
