@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 from tensorfill import Observations, Problem, SeasonalAR
 from tensorfill.losses import Square
 from tensorfill.methods.base import Unsuited
-from tensorfill.methods.seasonal_ar.posterior import Part, Posterior
+from tensorfill.methods.seasonal_ar.posterior import Posterior, ProcessProducts
 from tensorfill.methods.seasonal_ar.process import Law, Memory, Process, apart, parts_of
 from tensorfill.methods.seasonal_ar.seasons import season, seasons
 from tensorfill.methods.seasonal_ar.smoother import Smoother
@@ -138,7 +138,7 @@ def test_draws_have_the_mean_and_the_covariance_of_the_joint_normal_law(law_of):
 )
 def test_a_process_is_the_same_at_all_times(first, second):
     part = Process(Memory(2, own=True), np.array([[first], [second]]), np.eye(1))
-    own = Part(part)
+    own = ProcessProducts(part)
     back = np.linalg.inv(own.innovations(np.eye(30)[:, None]).reshape(30, 30).T)
     covariance = back @ back.T
     for lag in range(4):
@@ -150,7 +150,7 @@ def test_the_band_of_the_precision_is_that_within_each_series():
     rng = np.random.default_rng(0)
     for process in (*a_law(rng, 3).parts, *a_law_that_wanders(rng, 3).parts):
         dense = np.linalg.inv(dense_covariance(process, 9)).reshape(3, 9, 3, 9)
-        for step, band in enumerate(Part(process).bands(9)):
+        for step, band in enumerate(ProcessProducts(process).bands(9)):
             for one in range(3):
                 np.testing.assert_allclose(band[one], np.diag(dense[one, :, one], step), atol=1e-9)
 

@@ -150,9 +150,10 @@ class Holdout:
         outages = Outages.of(observations, self.over)
         held_out = outages.moved(fraction * outages.share, rng, before)
         if outages.share < 1:
-            # In proportion, if a long outage does not ask for too many.
-            others = np.mean(held_out) * (1 - outages.share) / outages.share
-            held_out |= self._beside_others(observations, min(float(others), 2 * fraction), rng, before)
+            # If a long outage takes more than its share, the others are more too, by no more than these.
+            taken, others = float(np.mean(held_out)), fraction * (1 - outages.share)
+            others = max(others, min(taken * (1 - outages.share) / outages.share, others + taken))
+            held_out |= self._beside_others(observations, others, rng, before)
         return held_out
 
     def _beside_others(

