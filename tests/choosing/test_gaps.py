@@ -321,17 +321,62 @@ def test_a_single_series_has_nothing_but_outages():
     assert make_holdout("entry", data, over=(1,)).over == ()
 
 
-def test_bands_are_as_wide_in_an_outage_as_errors_are_there():
-    rng = np.random.default_rng(2)
-    common = np.zeros(1600)
-    for t in range(1, 1600):
+@pytest.mark.parametrize("outages", [((0, 380),), ((10, 395),), tuple((at, at + 1) for at in range(0, 400, 2))])
+def test_outages_may_be_most_of_the_times(outages):
+    seen = np.ones((3, 400), dtype=bool)
+    for begin, end in outages:
+        seen[:, begin:end] = False
+    data = observations(seen)
+    how = make_holdout("auto", data, over=(1,))
+    splits = [how.drawn(data, 0.1, np.random.default_rng(0))]
+    for _ in range(4):
+        splits.append(how.drawn(data, 0.1, np.random.default_rng(0), np.sum(splits, axis=0)))
+    for held_out in splits:
+        assert 0 < held_out.mean() <= 0.4
+
+
+def test_a_series_that_is_observed_at_few_times_keeps_an_entry():
+    seen = with_outages(np.random.default_rng(0))
+    seen[2] = False
+    seen[2, 250:252] = True
+    data = observations(seen)
+    how = make_holdout("auto", data, over=(1,))
+    for seed in range(20):
+        held_out = how.drawn(data, 0.2, np.random.default_rng(seed))
+        assert np.any(~held_out & (data.coords[:, 0] == 2))
+
+
+def with_a_common_course(seed, times=1600):
+    """Return series that move together, with outages, and the truth."""
+    rng = np.random.default_rng(seed)
+    common = np.zeros(times)
+    for t in range(1, times):
         common[t] = 0.9 * common[t - 1] + rng.standard_normal()
-    truth = common + 0.3 * rng.standard_normal((6, 1600)) + np.arange(6)[:, None]
-    seen = with_outages(rng, truth.shape, [(begin, begin + 8) for begin in range(40, 1600, 45)])
-    fit = complete(observations(seen, truth), time=1, method="seasonal_ar", rng=0)
-    outage = ~seen.any(axis=0)
-    for gaps_of in (~seen & outage, ~seen & ~outage):
-        _, low, high = fit.predict(np.argwhere(gaps_of), interval=0.9)
-        assert 0.8 < np.mean((low <= truth[gaps_of]) & (truth[gaps_of] <= high)) <= 1
-    in_outage, beside = (np.subtract(*fit.predict(np.array([[0, t]]), interval=0.9)[:0:-1])[0] for t in (43, 150))
-    assert in_outage > 2 * beside
+    truth = common + 0.3 * rng.standard_normal((6, times)) + np.arange(6)[:, None]
+    return with_outages(rng, truth.shape, [(begin, begin + 8) for begin in range(40, times, 45)]), truth
+
+
+def test_a_time_at_which_all_is_held_out_has_no_scale_of_its_own():
+    seen, truth = with_a_common_course(0, 300)
+    fit = complete(observations(seen, truth), time=1, method="seasonal_ar", smooth=None, rng=0)
+    held_out = fit.error_bars.held_out
+    alone = held_out.distances[:, 0] == 6
+    assert alone.sum() > 20
+    assert not np.isin(held_out.coords[alone, 1], held_out._indices[1]).any()
+    assert np.isin(held_out.coords[~alone, 1], held_out._indices[1]).all()
+
+
+@pytest.mark.slow
+def test_bands_are_as_wide_in_an_outage_as_errors_are_there():
+    inside = []
+    for seed in (2, 3, 4, 5):
+        seen, truth = with_a_common_course(seed)
+        fit = complete(observations(seen, truth), time=1, method="seasonal_ar", rng=0)
+        outage = ~seen.any(axis=0)
+        _, low, high = fit.predict(np.argwhere(~seen & outage), interval=0.9)
+        inside.append(np.mean((low <= truth[~seen & outage]) & (truth[~seen & outage] <= high)))
+        _, lower, upper = fit.predict(np.argwhere(~seen & ~outage), interval=0.9)
+        assert np.mean((lower <= truth[~seen & ~outage]) & (truth[~seen & ~outage] <= upper)) > 0.85
+        assert np.mean(high - low) > 2 * np.mean(upper - lower)
+    # Some ten events were held out in each.
+    assert 0.82 < np.mean(inside) < 0.97

@@ -477,8 +477,15 @@ MUTANTS = (
     Mutant(
         "a part of an outage is held out",
         "choosing/holdout/gaps.py",
-        "begin + min(length, max(round(MOST_OF_THE_TIMES * count), 1))",
-        "begin + (length + 1) // 3",
+        "run = slice(begin, begin + length)",
+        "run = slice(begin, begin + (length + 2) // 3)",
         ("choosing/test_gaps.py::test_outages_are_held_out_as_outages_and_in_proportion",),
+    ),
+    Mutant(
+        "times at which all is held out have a scale of their own",
+        "choosing/holdout/held_out.py",
+        "self.distances[:, other] < shape[other]",
+        "self.distances[:, other] <= shape[other]",
+        ("choosing/test_gaps.py::test_a_time_at_which_all_is_held_out_has_no_scale_of_its_own",),
     ),
 )

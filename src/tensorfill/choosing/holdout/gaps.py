@@ -121,18 +121,20 @@ class Outages:
         before
             How many other splits hold out each entry.
         """
-        free = ~self.silent
+        seen = ~self.silent
+        count, most = int(np.count_nonzero(seen)), max(fraction, MOST_OF_THE_TIMES)
         lengths = np.diff(np.flatnonzero(np.diff(self.silent, prepend=False, append=False)))[::2]
-        count = int(np.count_nonzero(free))
         usual = float(np.sum(lengths**2) / np.sum(lengths))
-        wanted = min(max(fraction * count, usual), max(fraction, MOST_OF_THE_TIMES) * count)
-        if before is not None and not (before > 0).all():
+        wanted = min(max(fraction * count, usual), most * count)
+        free = seen.copy()
+        if before is not None:
             free[self.times[before > 0]] = False
-        held_out = np.zeros_like(free)
-        for length in rng.choice(lengths, MOST_OUTAGES):
-            starts = rng.integers(0, len(free) - length + 1, PLACES)
-            begin = max(starts, key=lambda start: np.count_nonzero(free[start : start + length]))
-            run = slice(begin, begin + min(length, max(round(MOST_OF_THE_TIMES * count), 1)))
+        free = free if np.count_nonzero(free) >= wanted else seen.copy()
+        held_out, somewhere = np.zeros_like(seen), np.flatnonzero(free)
+        for length in rng.choice(np.minimum(lengths, max(round(most * count), 1)), MOST_OUTAGES):
+            starts = rng.choice(somewhere, PLACES) - rng.integers(0, length, PLACES)
+            begin = max(starts.clip(0, len(seen) - length), key=lambda at: np.count_nonzero(free[at : at + length]))
+            run = slice(begin, begin + length)
             held_out[run] |= free[run]
             free[run] = False
             if np.count_nonzero(held_out) >= wanted:

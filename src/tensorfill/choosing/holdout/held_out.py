@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ..._support.scaling import VALUE
-from ..._support.types import Floats, Integers
+from ..._support.types import Booleans, Floats, Integers
 from ...losses import Loss, expected, restore
 from ...models import Model
 from ...observations import Observations
@@ -118,8 +118,21 @@ class HeldOut:
 
     @cached_property
     def _indices(self) -> list[Integers]:
-        """The indices of each mode that have a held-out entry, in increasing order."""
-        return [np.unique(column) for column in self.coords.T]
+        """The indices of each mode that have a held-out entry beside fitted ones, in increasing order."""
+        return [np.unique(column[self._beside_fitted(mode)]) for mode, column in enumerate(self.coords.T)]
+
+    def _beside_fitted(self, mode: int) -> Booleans:
+        """Return which entries have a fitted one in a fibre along another mode.
+
+        Where a split leaves nothing at an index, such as a time, errors of all entries there are alike. They say
+        nothing of other indices at which nothing is observed.
+        """
+        shape = self.around.shape
+        others = [other for other, size in enumerate(shape) if other != mode and size > 1]
+        if self.distances is None or not others:
+            return np.ones(len(self), dtype=np.bool_)
+        found: Booleans = np.any([self.distances[:, other] < shape[other] for other in others], axis=0)
+        return found
 
     def groups(self) -> Groups:
         """Return the groups of the held-out entries."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -105,7 +105,9 @@ class Likeness:
         return min(found, key=lambda pair: pair[0])
 
 
-def with_all_slices(observations: Observations, held_out: Booleans, groups: Integers | None = None) -> Booleans:
+def with_all_slices(
+    observations: Observations, held_out: Booleans, groups: Integers | None = None, over: Collection[int] = ()
+) -> Booleans:
     """Return held-out entries without one of each slice that would have no fitted entry.
 
     If none would be left, which is the case where every slice of some mode has one entry, all stay.
@@ -116,9 +118,11 @@ def with_all_slices(observations: Observations, held_out: Booleans, groups: Inte
         The observed entries, and which of them are held out.
     groups
         The number of each entry's group, if groups are held out, or not, as a whole.
+    over
+        Modes along which a slice may have no fitted entry.
     """
     kept = held_out.copy()
-    for mode in range(observations.ndim):
+    for mode in (mode for mode in range(observations.ndim) if mode not in over):
         column = observations.coords[:, mode]
         indices, first = np.unique(column[kept], return_index=True)
         if len(indices) == 0:

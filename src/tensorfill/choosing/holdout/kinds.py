@@ -154,7 +154,7 @@ class Holdout:
             taken, others = float(np.mean(held_out)), fraction * (1 - outages.share)
             others = max(others, min(taken * (1 - outages.share) / outages.share, others + taken))
             held_out |= self._beside_others(observations, others, rng, before)
-        return held_out
+        return with_all_slices(observations, held_out, over=self.over)
 
     def _beside_others(
         self, observations: Observations, fraction: float, rng: np.random.Generator, before: Integers | None
